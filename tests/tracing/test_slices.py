@@ -87,3 +87,45 @@ def test_the_slice_of_one_element() -> None:
     x = np.arange(3.0)
     assert yota.trace(lambda x: x[:1][-2::-1], x)[0].shape == (0,)
     assert yota.trace(lambda x: x[:1][-2::-1].copy(), x)[0].shape == (0,)
+
+
+def changed(x):
+    y = x * 2
+    y[np.argmax(x)] = 0.0
+    y[np.argmin(x)] += x[0]
+    return y @ x
+
+
+AT_PLACES = {
+    "largest": lambda x: x[np.argmax(x)] ** 2,
+    "from the end": lambda x: x[-1 - np.argmax(x)] * x[np.argmax(x) - 3],
+    "of a matrix": lambda x: np.outer(x, x)[np.argmax(x), np.argmin(x)],
+    "in order": lambda x: sum(x[place] * rank for rank, place in enumerate(np.argsort(x))),
+    "found": lambda x: x[np.searchsorted(np.cumsum(np.abs(x)), 1.5)] * x[1],
+    "rounded": lambda x: x[np.floor(3 * np.abs(x[0])).astype(int)],
+    "written": changed,
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=needs_compiler)])
+@pytest.mark.parametrize("name", AT_PLACES)
+def test_elements_at_places_that_are_computed(name, target):
+    """One recording holds for all places, and so does a generated module."""
+    function, rng = AT_PLACES[name], np.random.default_rng(0)
+    slope = yota.value_and_grad(function, target=target, dynamic=False)
+    for _ in range(20):
+        x = rng.normal(size=12)
+        value, gradient = slope(x)
+        direction = 1e-7 * rng.normal(size=12)
+        assert value == pytest.approx(function(x), rel=1e-12)
+        difference = (function(x + direction) - function(x - direction)) / 2
+        assert gradient @ direction == pytest.approx(difference, rel=1e-6, abs=1e-13)
+
+
+def test_places_outside_are_refused_as_numpy_does():
+    with pytest.raises(IndexError, match="index 12 is out of bounds"):
+        yota.grad(lambda x: x[np.argmax(x) + 12 - np.argmax(x)], np.arange(12.0))
+    slope = yota.value_and_grad(lambda x: x[np.argmax(x) + 1], dynamic=False)
+    slope(np.array([1.0, 0.0]))
+    with pytest.raises(IndexError):
+        slope(np.array([0.0, 1.0]))

@@ -52,6 +52,12 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
             result.append(_slice(entry, extent))
         elif isinstance(entry, int) and not is_tracer(entry):
             result.append(_bounded(entry, extent, axis))
+        elif (
+            is_tracer(entry)
+            and not entry.ndim
+            and not (_are_places(entries) or (trace.repeats and trace.varies(entry)))
+        ):
+            result.append(_bounded(to_int(entry, operator.index), extent, axis))
         else:
             result.append(GATHER)
             arrays.append(_wrapped(entry, extent))
@@ -59,13 +65,16 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
     return tuple(result), arrays
 
 
+def _are_places(entries: list[Any]) -> bool:
+    """Whether an index is of one element, which shares no memory with the array; a row is a view of a known place."""
+    return all(isinstance(entry, int) or (is_tracer(entry) and not entry.ndim) for entry in entries)
+
+
 def _positions(trace: Trace, entry: Any) -> list[Any]:
     if entry is None or entry is Ellipsis or type(entry) in (slice, int):
         return [entry]
     if is_tracer(entry) and not entry.ndim and entry.dtype.kind in "iu":
-        if trace.repeats and trace.varies(entry):
-            return [entry]
-        return [to_int(entry, operator.index)]
+        return [entry]
     if isinstance(entry, (bool, np.bool_)):
         raise trace.refuse("an index that is a single boolean is not supported.", "Use an `if`, or np.where.")
     if isinstance(entry, (int, np.integer)):
@@ -97,8 +106,8 @@ def _bounded(entry: int, extent: int, axis: int) -> int:
 
 def _wrapped(entry: Any, extent: int) -> Any:
     if is_tracer(entry) and not entry.ndim:
-        # Other trips of the loop may count from the end.
-        is_ahead = offset(entry._trace.builder, entry._current()) is not None
+        # Other calls, or other trips of the loop, may count from the end.
+        is_ahead = _is_position(entry) or offset(entry._trace.builder, entry._current()) is not None
         return entry if is_ahead else np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
     if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or not _has_negative(entry):
         return entry
