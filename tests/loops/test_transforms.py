@@ -71,6 +71,14 @@ def rosenbrock(x):
     return sum(100 * (x[i - 1] ** 2 - x[i]) ** 2 + (x[i - 1] - 1) ** 2 for i in range(1, len(x)))
 
 
+def test_hessian_that_is_zero():
+    def weighted(x):
+        several = [x[0] for _ in range(600)]
+        return 2.0 * x[0] + sum(each * k for k, each in enumerate(several))
+
+    np.testing.assert_array_equal(yota.hessian(weighted)(X[:4]), np.zeros((4, 4)))
+
+
 def test_sparse_hessian_of_a_chained_sum():
     x = RNG.normal(size=600)
     hessian = yota.hessian(rosenbrock, sparse=True)

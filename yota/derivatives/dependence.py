@@ -15,6 +15,7 @@ from yota.derivatives.links import Link, Pairs, link
 from yota.errors import DifferentiationError
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import cone
 
 __all__ = ["Pattern", "pattern"]
 
@@ -63,8 +64,10 @@ def _propagated(tape: Tape, result: int, by: int, known: Known, most: int) -> An
 
 def _of_all(tape: Tape, results: Sequence[int], found: dict[int, Any], known: Known, most: int) -> dict[int, Any]:
     """Patterns of ``results``, from the patterns ``found`` of inputs; those that are missing are empty."""
-    last = {operand: op.result for op in tape.ops for operand in op.operands}
-    for op in tape.ops:
+    needed = cone(tape, results)
+    ops = [op for op in tape.ops if op.result in needed]
+    last = {operand: op.result for op in ops for operand in op.operands}
+    for op in ops:
         if op.regions and op.keyword("region").is_fixed:
             if not found.keys().isdisjoint(op.operands):
                 found[op.result] = _looped(tape, op, found, known, most)

@@ -92,7 +92,7 @@ def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entri
     for op in made.ops:
         if not moving.isdisjoint(op.operands):
             moving.add(op.result)
-    operands = {operand for op in made.ops if op.result in moving for operand in op.operands}
+    operands = {operand for op in made.ops if op.result in moving for operand in op.operands} | {made.outputs[-1]}
     given = sorted(operands - moving - made.constants.keys())
     if len(given) > _MOST_GIVEN:
         given, moving = [entry.variable for entry in inputs], {op.result for op in made.ops}

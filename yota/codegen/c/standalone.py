@@ -44,11 +44,7 @@ from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import cone
 
-__all__ = ["Body", "LoopRefused", "Shared", "body_of"]
-
-
-class LoopRefused(CodegenError):
-    """A loop whose trips cannot be said in C."""
+__all__ = ["Body", "Shared", "body_of"]
 
 
 @dataclass(slots=True)
@@ -277,7 +273,7 @@ class _Function:
         name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
         made = None if self.sizes.names else plan_loop(op, self.tape.types, name, self.shared.needs, whole=True)
         if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
-            raise LoopRefused(refusal(self.tape, op))
+            raise CodegenError(refusal(self.tape, op))
         self.loops[op.result] = made
         read = {each.keyword("index") for each in self.tape.ops if each.operands[:1] == (op.result,)}
         self.rooms[op.result] = []

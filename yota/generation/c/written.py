@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -12,7 +11,8 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import FileNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.plan import KernelPlan
-from yota.codegen.c.standalone import LoopRefused, Shared
+from yota.codegen.c.standalone import Shared
+from yota.errors import CodegenError
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.functions import FunctionWriter
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
@@ -27,6 +27,8 @@ __all__ = ["Recording", "Written", "filled", "recorded", "tested", "written"]
 
 Recording: TypeAlias = "Subject | Adjoints | Derivative"
 """What a function is written from."""
+_MOST_STRAIGHT = 20_000
+"""Ops up to which a function is written step by step where C cannot say its loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,12 @@ def written(request: Request) -> Written:
     """Functions for arguments of fixed sizes; ops that repeat are loops if C can say these."""
     subject = subject_of(request.call, request.wrt)
     if request.call.rolls and any(op.regions for op in subject.tape.ops):
-        with contextlib.suppress(LoopRefused):
+        try:
             return _written(request, subject)
-        subject = subject_of(replace(request.call, rolls=False), request.wrt)
+        except CodegenError:
+            subject = subject_of(replace(request.call, rolls=False), request.wrt)
+            if len(subject.tape) > _MOST_STRAIGHT:
+                raise
     return _written(request, subject)
 
 
