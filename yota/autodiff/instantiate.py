@@ -125,15 +125,20 @@ def _is_broadcast(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 def partial(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> int | None:
     """The partial of an elementwise op by its operand at ``position``; None if its rule has only adjoints."""
-    types = tuple([builder.types[variable] for variable in (*op.operands, op.result)])
-    if op.static or any(type.shape for type in types):
+    if op.static:
         return _direct_partial(builder, registry, op, position)
-    key = op.primitive, position, types
-    # Ops on numbers of the same types have the same partial, of other variables.
-    if key not in registry.partials:
-        registry.partials[key] = _pattern(types, registry, op, position)
-    known: Tape | None = registry.partials[key]
-    return None if known is None else _written(builder, known, (*op.operands, op.result))
+    variables = (*op.operands, op.result)
+    types = tuple([builder.types[variable] for variable in variables])
+    known: Tape | None = registry.partials.get((op.primitive, position, types))
+    if known is None:
+        if any(type.shape for type in types):
+            return _direct_partial(builder, registry, op, position)
+        # Ops on numbers of the same types have the same partial, of other variables.
+        known = _pattern(types, registry, op, position)
+        if known is None:
+            return None
+        registry.partials[op.primitive, position, types] = known
+    return _written(builder, known, variables)
 
 
 def _pattern(types: Sequence[TensorType], registry: Registry, op: Op, position: int) -> Tape | None:
@@ -146,7 +151,10 @@ def _pattern(types: Sequence[TensorType], registry: Registry, op: Op, position: 
 
 def _written(builder: TapeBuilder, pattern: Tape, variables: Sequence[int]) -> int:
     """Write a pattern with these ``variables`` as its inputs."""
-    places = {entry.variable: variable for entry, variable in zip(pattern.inputs, variables, strict=True)}
+    if not pattern.ops and pattern.outputs[0] <= len(variables):
+        # The inputs have the first numbers.
+        return variables[pattern.outputs[0] - 1]
+    places = dict(enumerate(variables, start=1))
 
     def place(variable: int) -> int:
         found = places.get(variable)

@@ -39,8 +39,8 @@ _MOST_TOGETHER = 1 << 16
 """Smallest array size for which all rows of a Hessian are computed together."""
 _UNROLLED = 2
 """Length ratio of scalar code that was expanded from array code."""
-_FEW, _LONG_CODE = 16, 1000
-"""Largest number of Hessian rows computed without its pattern, one by one or at once, for code of so many ops."""
+_FEW, _LONG_CODE = 16, 2000
+"""Largest number of Hessian rows computed without its pattern, one by one or at once, for gradients of so many ops."""
 
 
 class Matrices(Differentiated):
@@ -160,8 +160,9 @@ class Matrices(Differentiated):
             value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
             slope = slope_of(value, leaf, registry()) if scalar else None
-            few = len(value) <= _LONG_CODE or size > _FEW
-            found = short_hessian(slope, leaf, wanted, registry()) if slope is not None and few else None
+            found = None
+            if slope is not None and (len(slope) <= _LONG_CODE or size > _FEW):
+                found = short_hessian(slope, leaf, wanted, registry())
             fell_apart = scalar and len(value) > _UNROLLED * len(tape)
             if found is None and (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
                 with contextlib.suppress(YotaError):
