@@ -35,7 +35,6 @@ from yota.tracing.tracer import Tracer
 __all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
 
 _VECTORIZE: Any = inspect.unwrap(np.vectorize)
-_BUILT_IN = {id(each): form for each, form in BUILT_IN.items()}
 _TAKE_FUNCTIONS = (map, filter, sorted, min, max, iter, functools.reduce)
 """Of Python's own functions, those that call what they are given."""
 
@@ -85,7 +84,7 @@ def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any])
 def _form_of(function: Any) -> Callable[..., Any] | None:
     """What records a call of ``function``; None if it is called as it is."""
     trace = current()
-    recorded = None if trace is None else _BUILT_IN.get(id(function)) or recorders().get(id(function))
+    recorded = None if trace is None else _built_in().get(id(function)) or recorders().get(id(function))
     if recorded is None or trace is None:
         return None
     form = getattr(recorded, "form", None)
@@ -94,6 +93,12 @@ def _form_of(function: Any) -> Callable[..., Any] | None:
     if function.__module__ not in ("builtins", "math", "cmath"):
         trace.hold()  # what it is recorded as may be written in terms of NumPy's creation functions
     return recorded
+
+
+@functools.cache
+def _built_in() -> dict[int, Callable[..., Any]]:
+    """The recorded forms of built-in functions by identity; operators are known once the interpreter is loaded."""
+    return {id(each): form for each, form in BUILT_IN.items()}
 
 
 def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
