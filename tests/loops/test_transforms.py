@@ -171,3 +171,16 @@ def test_written_c_unrolls_trips_that_c_does_not_know(tmp_path):
     library, value, slope = built(module, tmp_path), np.zeros(()), np.zeros(2)
     assert called(library, "solved_value_and_gradient", [X[:2]], [value, slope]) == 0
     np.testing.assert_allclose(slope, yota.gradient(solved)(X[:2]), rtol=1e-9)
+
+
+def test_all_that_trips_carry_has_the_bits_of_numpy():
+    def two(x):
+        a, b = x[0], x[1]
+        for i in range(200):
+            a, b = 0.9 * np.tanh(a), np.tanh(0.3 * b + x[i % 24]) + 0.1 * np.tanh(b * i)
+        return a + b
+
+    gradient = yota.value_and_grad(two, strict=True)
+    points = RNG.normal(size=(40, 24))
+    assert [gradient(point)[0] for point in points] == [two(point) for point in points]
+    assert "loop" in gradient.tape.operations

@@ -216,7 +216,7 @@ class _Writer:
                 ends = [*(entry.variable for entry in tape.inputs), *tape.outputs]
                 numbers = {each: replace(tape.types[each], weak=True) for each in ends if not tape.types[each].shape}
                 tape = replace(tape, types={**tape.types, **numbers})
-            plan = scalar.plan_scalar(tape, strict=self.exact, names=self.names)
+            plan = scalar.plan_scalar(tape, strict=self.exact, values=len(tape.outputs), names=self.names)
             lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
             lowering.imports.update(dict.fromkeys(plan.used))
             lowering.constants.objects.update(plan.constants)

@@ -106,13 +106,15 @@ def _is_scalar_op(
     return False
 
 
-def plan_scalar(tape: Tape, *, strict: bool = False, names: Names | None = None) -> ScalarPlan:
+def plan_scalar(tape: Tape, *, strict: bool = False, values: int = 1, names: Names | None = None) -> ScalarPlan:
     """The plan of a scalar tape.
 
     Parameters
     ----------
     strict
-        Compute the value with NumPy's functions wherever Python's differ in the last bit.
+        Compute values with NumPy's functions wherever Python's differ in the last bit.
+    values
+        How many of the outputs, the first ones, are values.
     names
         Names of the module, where it has more functions.
     """
@@ -120,7 +122,7 @@ def plan_scalar(tape: Tape, *, strict: bool = False, names: Names | None = None)
     entry = names.fresh(tape.name)
     slow = names.fresh(f"{entry}_numpy")
     parameters = tuple(names.fresh(".".join((item.name, *map(str, item.path)))) for item in tape.inputs)
-    words = Vocabulary(tape, names, parameters, strict)
+    words = Vocabulary(tape, names, parameters, values if strict else 0)
     fast = is_fast(tape)
     remark = ("# The same on NumPy scalars, for arguments where Python raises and NumPy goes on.",)
     body, *others = write(words, fast=fast)

@@ -70,10 +70,10 @@ class Vocabulary:
         What the text uses by name without spelling it out.
     """
 
-    def __init__(self, tape: Tape, names: Names, parameters: tuple[str, ...], strict: bool) -> None:
+    def __init__(self, tape: Tape, names: Names, parameters: tuple[str, ...], values: int) -> None:
         self.tape = tape
         self.parameters = parameters
-        self.exact = protected(tape) if strict else set()
+        self.exact = protected(tape, values) if values else set()
         self.uses = use_counts(tape)
         self.mixed = any(type.dtype.kind == "c" or type.dtype.itemsize < 8 for type in _computed(tape))
         self.objects: dict[str, Any] = {}
