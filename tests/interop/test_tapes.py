@@ -8,6 +8,7 @@ from xml.dom import minidom
 
 import numpy as np
 import pytest
+import scipy.special
 import sympy
 
 import yota
@@ -36,6 +37,10 @@ def special(x: Any) -> Any:
     return np.sum(np.log1p(x**2) * np.arctan2(x, 2.0) + np.hypot(x, 1.0) + np.exp2(x) / np.cosh(x))
 
 
+def likely(x: Any) -> Any:
+    return scipy.special.logsumexp(x) - x[0] + np.nan_to_num(x[1]) * np.where(np.isnan(x[2]), 0.0, x[2])
+
+
 def scattered(x: Any) -> Any:
     return x[1] * x[-1] ** 2 + np.sum(x[1:6:2] ** 3)
 
@@ -50,6 +55,7 @@ def constants(x: Any) -> Any:
 
 CASES = [
     (largest, [(6,)]),
+    (likely, [(3,)]),
     (constants, [(3,)]),
     (rosenbrock, [(6,)]),
     (layer, [(3, 5), (2, 5), (2,)]),

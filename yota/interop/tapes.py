@@ -399,6 +399,11 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
     found |= {name: each for name, each in functions().items() if name not in flat}
     found["where"] = lambda test, a, b: sympy.Piecewise((a, test), (b, True))
     found["fmax"], found["fmin"] = sympy.Max, sympy.Min
+    # Symbols stand for finite numbers.
+    found["isfinite"] = lambda a: sympy.S(sympy.S(a).is_finite is not False)
+    found["isnan"] = lambda a: sympy.S(sympy.S(a) is sympy.nan)
+    found["isinf"] = lambda a: sympy.S(sympy.S(a).is_infinite is True)
+    found["signbit"] = lambda a: sympy.S(a) < 0
     for letter in "jyik":
         kind = getattr(sympy, f"bessel{letter}")
         found |= {f"{letter}v": kind, f"{letter}0": partial(kind, 0), f"{letter}1": partial(kind, 1)}
