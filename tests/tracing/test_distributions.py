@@ -169,6 +169,14 @@ def test_discrete(name, method):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
+def test_moments_of_discrete_distributions_that_scipy_sums():
+    def loss(p):
+        return sum(w * m for w, m in enumerate(scipy.stats.bernoulli.stats(p, moments="mvsk"), 1))
+
+    assert yota.gradcheck(loss, 0.3)
+    assert yota.grad(loss, 0.3)[0] == pytest.approx(loss(0.3), rel=1e-12)
+
+
 def test_frozen():
     def loss(x, loc, scale, a):
         normal = scipy.stats.norm(loc, scale)

@@ -138,3 +138,10 @@ def test_what_depends_on_strides_is_recorded_again_for_others():
 def test_memory_that_is_not_followed_is_refused(function, message):
     with pytest.raises(errors.TracingError, match=message):
         yota.value_and_grad(function)(X)
+
+
+def test_bases_of_arrays():
+    found = yota.trace(lambda x: x * (np.exp(x).base is None), X)[0]
+    np.testing.assert_array_equal(found, X)
+    with pytest.raises(errors.TracingError, match="base of a traced view"):
+        yota.trace(lambda x: x[1:].base, X)

@@ -79,6 +79,8 @@ SIGNALS = {
     "blackman": (lambda x: x * np.blackman(6), V),
     "kaiser": (lambda x: x * np.kaiser(6, 3.0), V),
     "poly": (lambda x: np.poly(x), real(4)),
+    "poly of a matrix": (lambda x: np.poly(x), real(3, 3)),
+    "poly of a matrix without a basis of eigenvectors": (lambda x: np.poly(x), np.array([[-2.0, -1.0], [1.0, 0.0]])),
     "polyval": (lambda p, x: np.polyval(p, x), real(4), M),
     "polyder": (lambda p: np.polyder(p), V),
     "polyder m": (lambda p: np.polyder(p, 2), V),

@@ -203,6 +203,29 @@ def test_slopes_where_formulas_have_a_hole(f, x, slope, curvature):
     assert yota.gradient(st.dgamma.median)(1.5) == 0.0
 
 
+def test_coefficients_of_filters_that_are_set_one_by_one():
+    """SciPy writes into its own arrays if they say that they can be written."""
+
+    def coefficients(quality):
+        return sg.iircomb(20.0, quality, ftype="notch", fs=200.0)
+
+    def loss(quality):
+        b, a = coefficients(quality)
+        return b @ np.arange(11.0) + a @ np.arange(11.0, 22.0)
+
+    np.testing.assert_array_equal(yota.trace(coefficients, 30.0)[0][1], coefficients(30.0)[1])
+    check(loss, 30.0)
+
+
+def test_systems_in_state_space():
+    rest = np.array([[1.0], [0.0]]), np.array([[1.0, 2.0]]), np.array([[0.5]])
+    # The matrix has no basis of eigenvectors.
+    a = np.array([[-2.0, -1.0], [1.0, 0.0]])
+    check(lambda a: sg.ss2tf(a, *rest)[0][0] @ np.array([1.0, 2.0, 4.0]), a)
+    zeros, _, gain = yota.trace(lambda a: sg.ss2zpk(a, *rest), a)[0]
+    assert (np.shape(zeros), np.shape(gain)) == ((2,), ())
+
+
 CALLS = Path(__file__).with_name("scipy.calls").read_text(encoding="utf-8").strip().split("\n\n")
 LINE, TALL = RANDOM.standard_normal(12), RANDOM.standard_normal((5, 6))
 ARGUMENTS = {

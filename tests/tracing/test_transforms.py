@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.fftpack
 import scipy.linalg
 import scipy.signal
 
@@ -38,6 +39,16 @@ def test_transforms_of_cosines_and_sines(name, kind):
     check(lambda x: transform(x, type=kind, n=4, axis=0, norm="ortho") + transform(x[:, :1], kind, 4, 0), real(6, 2))
     check(lambda x: along(x, kind, axes=(0,)) + along(x, kind, norm="ortho"), real(3, 4))
     check(lambda x: along(x, kind, s=(3,)), real(3, 4))
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "dct", "idct", "dst", "idst"])
+def test_transforms_of_the_older_package(name):
+    transform = getattr(scipy.fftpack, name)
+    check(lambda x: transform(x, n=4, axis=0) + transform(x[::-1], n=4, axis=0), real(6, 3))
+    if "rfft" not in name:
+        check(lambda z: transform(z), compound(2, 5))
+        several = getattr(scipy.fftpack, f"{name}n")
+        check(lambda x: several(x, shape=(4, 3), axes=(0, 1)), real(3, 4))
 
 
 def test_precision_stays():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from yota.tracing.captures import is_frozen
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
@@ -74,7 +75,16 @@ class ArrayAttributes:
     def flags(self) -> Any:
         """Memory layout of the concrete value."""
         self._trace.rely_on_order()
-        return np.asarray(self._value()).flags
+        value = np.asarray(self._value())
+        if self._trace.is_constant(self._current()) and is_frozen(value):
+            value = value.base
+        return value.flags
+
+    @property
+    def base(self) -> None:
+        """None, of an array that owns its memory."""
+        if getattr(self._value(), "base", None) is not None:
+            raise self._trace.refuse("the base of a traced view cannot be recorded.", "Do without it.")
 
     @property
     def T(self) -> Any:  # noqa: N802  (NumPy's name)
@@ -114,5 +124,5 @@ def _refused(name: str) -> Any:
     return property(refuse)
 
 
-for _name in "base byteswap ctypes data dump dumps getfield resize setfield tofile".split():
+for _name in "byteswap ctypes data dump dumps getfield resize setfield tofile".split():
     setattr(ArrayAttributes, _name, _refused(_name))

@@ -15,7 +15,7 @@ from yota.tracing.location import users
 from yota.tracing.observation import Observation
 from yota.tracing.subclasses import plain
 
-__all__ = ["Captures", "acceptable", "computing_plainly", "copied", "frozen", "name_of"]
+__all__ = ["Captures", "acceptable", "computing_plainly", "copied", "frozen", "is_frozen", "name_of"]
 
 _array = np.array  # while a trace runs, a recording form stands in its place
 _LITERAL = 16
@@ -132,6 +132,13 @@ def frozen(value: Any) -> Any:
         value = value.view()
         value.flags.writeable = False
     return value
+
+
+def is_frozen(value: np.ndarray) -> bool:
+    """Whether an array that cannot be written seems to come from `frozen`, and not from the function itself."""
+    base: Any = value.base
+    alike = isinstance(base, np.ndarray) and base.shape == value.shape and base.strides == value.strides
+    return bool(alike and base.flags.writeable and not value.flags.writeable)
 
 
 def copied(value: Any) -> Any:

@@ -198,7 +198,7 @@ def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
             return numpy_call_vectorized(plain, *operands, **named)
         given: dict[Any, Any] = {**dict(enumerate(operands)), **named}
         excluded = set(keywords.get("excluded") or ())
-        spread = [key for key in given if key not in excluded]
+        spread = [key for key, value in given.items() if key not in excluded and not _is_object(value)]
         arrays = np.broadcast_arrays(*(given[key] for key in spread))
         results = []
         for items in zip(*(np.ravel(each) for each in arrays), strict=True):
@@ -209,6 +209,11 @@ def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
         return np.reshape(array(trace, results), arrays[0].shape)
 
     return call
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value has no elements for `numpy.vectorize`, such as the ``self`` of a method."""
+    return not is_traced(value) and not isinstance(value, _PLAIN) and _original_array(value).shape == ()
 
 
 def vectorized(trace: Trace, made: Any, *args: Any, **keywords: Any) -> Any:

@@ -15,6 +15,8 @@ __all__ = ["trimmed", "trims_coefficients"]
 
 _NEGLIGIBLE = 1e-14
 """What `scipy.signal.normalize` takes for 0."""
+_LARGEST = 8
+"""Rows of a matrix whose characteristic polynomial is computed from its powers."""
 
 
 def _fixed(trace: Trace, variable: int) -> Any:
@@ -65,7 +67,7 @@ def _normalize(trace: Trace, b: Any, a: Any) -> Any:
     if np.all(np.abs(rows._value()[:, 0]) <= _NEGLIGIBLE):
         shortest = min(rows.shape[1] - len(trimmed(trace, row, "f")) for row in rows)
         num = num[..., min(shortest, rows.shape[1] - 1) :]
-    return num, den / den[0]
+    return num[0] if num.ndim == 2 and len(num) == 1 else num, den / den[0]
 
 
 @records("numpy.polynomial.polyutils", "trimseq")
@@ -81,6 +83,22 @@ def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
     if not one.size or not other.size:
         return trace.constant(np.zeros(1, np.result_type(one, other)))
     return np.convolve(one, other)
+
+
+@implements(np.poly)
+def _poly(trace: Trace, seq_of_zeros: Any) -> Any:
+    """Of a small matrix by the method of Faddeev and LeVerrier: equal eigenvalues have no derivatives of their own."""
+    matrix = np.atleast_1d(trace.traced(seq_of_zeros))
+    small = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] <= _LARGEST and matrix.size
+    if not small or matrix.dtype.kind == "c":  # whose coefficients are real or not by what their values are
+        return np.poly._implementation(matrix)
+    matrix = matrix if matrix.dtype.kind == "f" else matrix.astype(float)
+    found, adjugate = [np.ones((), matrix.dtype)], np.eye(len(matrix), dtype=matrix.dtype)
+    for order in range(1, len(matrix) + 1):
+        adjugate = matrix @ adjugate
+        found.append(-np.trace(adjugate) / order)
+        adjugate = adjugate + found[-1] * np.eye(len(matrix), dtype=matrix.dtype)
+    return np.stack(found)
 
 
 @implements(np.roots)

@@ -1,4 +1,4 @@
-"""The transforms of scipy.fft: Fourier's as NumPy's are, those of cosines and sines by their matrices."""
+"""The transforms of scipy.fft and scipy.fftpack: Fourier's as NumPy's are, others by their matrices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from yota.tracing.untyped import np
 
 _FOURIER = "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift".split()
 _WAVES = ("dct", "idct", "dst", "idst")
+_HOME = "scipy.fft._pocketfft"
+_COMPILED = f"{_HOME}.pypocketfft"
 _MOST = 2048
 """Rows of a matrix of cosines: what is larger is refused."""
 
@@ -28,44 +30,50 @@ def _fourier(name: str) -> Callable[..., Any]:
 
 
 def _of_waves(name: str) -> Callable[..., Any]:
-    def form(trace: Trace, x: Any, type: int, n: Any, axis: int, norm: Any, orthogonalize: Any) -> Any:
-        x = trace.traced(x)
-        place = axes_of(axis, x.ndim)[0]
-        extent = x.shape[place]
-        count = extent if n is None else int(n)
+    """The form of a transform in Python, which calls the compiled one that it holds."""
+
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        held = getattr(sys.modules[_HOME], name)
+        held = getattr(held, "__wrapped__", held)
+        forward, compiled = held.args
+        return held.func(forward, functools.partial(_along, trace, compiled, (1, 3)), *args, **keywords)
+
+    return form
+
+
+def _along(trace: Trace, compiled: Callable[..., Any], places: tuple[int, int], x: Any, *args: Any) -> Any:
+    """A compiled transform; ``places`` are those of the axes, and of an array for the result, among ``args``."""
+    place, last = places
+    out, found = args[last], trace.traced(x)
+    for axis in axes_of(tuple(args[place]), found.ndim):
+        count = found.shape[axis]
         if count > _MOST:
-            raise trace.unrecorded(f"scipy.fft.{name} of {count} numbers", "Write it with scipy.fft.fft.")
-        matrix = _matrix(name, type, count, norm, orthogonalize)[:, : min(extent, count)]
-        x = x[(slice(None),) * place + (slice(count),)]
-        kind = x.dtype if x.dtype.kind in "fc" else float
-        return np.moveaxis(np.tensordot(matrix.astype(kind), x, axes=(1, place)), 0, place)
-
-    return form
-
-
-def _along_several(name: str) -> Callable[..., Any]:
-    transform = _of_waves(name)
-
-    def form(trace: Trace, x: Any, type: int, s: Any, axes: Any, norm: Any, orthogonalize: Any) -> Any:
-        x = trace.traced(x)
-        if axes is None and s is not None:
-            axes = range(x.ndim - len(tuple(s)), x.ndim)
-        places = axes_of(None if axes is None else tuple(axes), x.ndim)
-        for place, count in zip(places, [None] * len(places) if s is None else s, strict=True):
-            x = transform(trace, x, type, count, place, norm, orthogonalize)
-        return x
-
-    return form
+            raise trace.unrecorded(f"{compiled.__name__} of {count} numbers", "Write it with scipy.fft.fft.")
+        matrix = _matrix(compiled, count, (*args[:place], (0,), *args[place + 1 : last], None, *args[last + 1 :]))
+        found = np.moveaxis(np.tensordot(matrix.astype(found.dtype), found, axes=(1, axis)), 0, axis)
+    if out is not None and out is not x:
+        out[...] = found
+    return found
 
 
 @functools.lru_cache(32)
-def _matrix(name: str, type: int, count: int, norm: Any, orthogonalize: Any) -> Any:
+def _matrix(compiled: Callable[..., Any], count: int, rest: tuple[Any, ...]) -> Any:
     """What the transform makes of each unit vector: it is linear."""
-    transform = getattr(sys.modules["scipy.fft"], name)
-    transform = getattr(transform, "__wrapped__", transform)
-    found = transform(np.eye(count), type=type, axis=0, norm=norm, orthogonalize=orthogonalize)
+    found = compiled(np.eye(count), *rest)
     found.flags.writeable = False
     return found
+
+
+@records(_COMPILED, "r2r_fftpack")
+def _real(trace: Trace, *args: Any) -> Any:
+    compiled = sys.modules[_COMPILED].r2r_fftpack
+    return _along(trace, getattr(compiled, "__wrapped__", compiled), (0, 4), *args)
+
+
+@records(_COMPILED, "c2c")
+def _complex(trace: Trace, x: Any, axes: Any, forward: bool, norm: int, out: Any, workers: int) -> Any:
+    transform = np.fft.fftn if forward else np.fft.ifftn
+    return transform(x, None, tuple(axes), ("backward", "ortho", "forward")[norm if forward else 2 - norm])
 
 
 _INVERSES = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -88,6 +96,6 @@ for _name in ("hfft2", "ihfft2", "hfftn", "ihfftn"):
     records("scipy.fft", _name)(_hermitian(_name))
 for _name in _FOURIER:
     records("scipy.fft", _name)(_fourier(_name))
-for _name in _WAVES:
+for _name in (*_WAVES, *(f"{each}n" for each in _WAVES)):
     records("scipy.fft", _name)(_of_waves(_name))
-    records("scipy.fft", f"{_name}n")(_along_several(_name))
+    records(_HOME, _name)(_of_waves(_name))
