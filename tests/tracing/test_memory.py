@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -145,3 +147,21 @@ def test_bases_of_arrays():
     np.testing.assert_array_equal(found, X)
     with pytest.raises(errors.TracingError, match="base of a traced view"):
         yota.trace(lambda x: x[1:].base, X)
+
+
+def test_values_of_a_recording_are_freed_when_it_ends():
+    made = []
+
+    def f(x):
+        y = np.exp(x)
+        made.append(weakref.ref(y._value()))
+        return np.sum(y**2)
+
+    gc.collect()
+    gc.disable()
+    try:
+        yota.trace(f, X)
+        yota.itrace(f, X)
+        assert [each() is None for each in made] == [True, True]
+    finally:
+        gc.enable()

@@ -224,6 +224,7 @@ def test_systems_in_state_space():
     check(lambda a: sg.ss2tf(a, *rest)[0][0] @ np.array([1.0, 2.0, 4.0]), a)
     zeros, _, gain = yota.trace(lambda a: sg.ss2zpk(a, *rest), a)[0]
     assert (np.shape(zeros), np.shape(gain)) == ((2,), ())
+    check(lambda a: np.sum(sg.dstep((0.1 * a, *rest, 0.5), n=5)[1][0] ** 2), a)
 
 
 CALLS = Path(__file__).with_name("scipy.calls").read_text(encoding="utf-8").strip().split("\n\n")

@@ -23,7 +23,7 @@ from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import ITERATION
 from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists, on_lists_within
 from yota.tracing.location import is_library
-from yota.tracing.methods import is_traced
+from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, Group, Place
 from yota.tracing.reached import Reached
@@ -118,11 +118,15 @@ def _makes_output(frame: FrameType) -> bool:
 
 
 def _holds_traced(trace: Trace, frame: FrameType) -> bool:
-    """Whether a variable of a frame, or an attribute of its ``self``, is a traced value that is no constant."""
+    """Whether a variable of a frame, or an attribute of a library's object in it, is a traced value that varies."""
     names = frame.f_locals
-    owner = names.get("self")
-    slots = [each for kind in type(owner).__mro__ for each in getattr(kind, "__slots__", ())]
-    held = [*names.values(), *getattr(owner, "__dict__", {}).values(), *(getattr(owner, each, None) for each in slots)]
+    owners = [each for each in names.values() if type(each).__module__.startswith("scipy.") and not is_tracer(each)]
+    if "self" in names:
+        owners.append(names["self"])
+    held = [*names.values()]
+    for owner in owners:
+        held += getattr(owner, "__dict__", {}).values()
+        held += [getattr(owner, each, None) for kind in type(owner).__mro__ for each in getattr(kind, "__slots__", ())]
     if frame.f_globals["__name__"].startswith("scipy.sparse."):
         held += _numbers_of(names.values())
     return any(map(trace.varies, held))

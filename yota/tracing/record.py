@@ -195,7 +195,9 @@ def record(
     if fault is not None:
         trace, found = _from_source(source, trace, fault, trace_of, run)
     _refuse_draws(trace, draws, found, lambda: run(trace_of()), around.generators)
-    return found if exact else _complete(source, trace, found, trace_of, run)
+    found = found if exact else _complete(source, trace, found, trace_of, run)
+    trace.forget()
+    return found
 
 
 def _complete(
@@ -245,6 +247,7 @@ def _from_source(
             raise fault from None
         raise
     source.remember()
+    first.forget()
     return trace, found
 
 
@@ -254,6 +257,8 @@ def _is_same(recorded: Recording, trace: Trace, run: Callable[[Trace], Recording
         return same(recorded.tape, run(trace).tape)
     except Exception:  # noqa: BLE001  (whatever a number that is a little off leads to in the user's code)
         return False
+    finally:
+        trace.forget()
 
 
 def _refuse_draws(

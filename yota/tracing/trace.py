@@ -162,6 +162,10 @@ class Trace:
             return not self.is_constant(self.lift(value))
         return type(value) in (list, tuple) and any(map(self.varies, value))
 
+    def forget(self) -> None:
+        """Free the concrete values: they are in a cycle with the traced ones, and may be large."""
+        self.values.clear()
+
     def check(self, variable: int | None = None) -> None:
         """Refuse use, of ``variable``, after the recording ended or from another thread."""
         if self.finished:

@@ -96,6 +96,7 @@ def _unary(name: str, python: Callable[[Any], Any]) -> Any:
 
 
 _CLASS = type
+_ARRAY: type = np.ndarray
 
 
 def _outputs(kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -148,11 +149,18 @@ class Tracer(ArrayMethods):
 
     def _value(self) -> Any:
         """The concrete value."""
-        return self._trace.values[self._current()]
+        try:
+            return self._trace.values[self._current()]
+        except KeyError:
+            self._trace.check(self._variable)
+            raise
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return type(self._value())
+        try:
+            return type(self._trace.values[self._current()])
+        except KeyError:  # the recording has ended
+            return _ARRAY
 
     # -- layout -------------------------------------------------------------------------------------------
 
@@ -340,7 +348,8 @@ class Tracer(ArrayMethods):
 
     def __repr__(self) -> str:
         if self._trace.finished:
-            return f"traced({self._value()!r}, and {self._trace.builder.name} has returned)"
+            kind = self._trace.builder.types[self._variable]
+            return f"traced({kind}, and {self._trace.builder.name} has returned)"
         return text.to_text(self, lambda value: f"traced({value!r})")
 
     def __str__(self) -> str:
