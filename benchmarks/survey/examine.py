@@ -21,8 +21,18 @@ __all__ = ["DIFFERENTIABLE", "Outcome", "examine"]
 
 DIFFERENTIABLE = ("right", "wrong", "nan", "refused", "slow")
 """What becomes of calls that have a derivative."""
-_NO_JUDGE = ("numpy.round", "numpy.around", "numpy.real_if_close")
-"""Steps of differences go past the digits that are rounded, or the tolerance."""
+_DIGITS = "steps of differences go past the digits that are rounded, or the tolerance"
+_UNFINISHED = "the search stops at its tolerance, short of the solution, and where it stops depends on the start"
+_WHOLE = "the count is a whole number, and SciPy continues the sum between whole numbers"
+_NO_JUDGE = {
+    **dict.fromkeys(("numpy.round", "numpy.around", "numpy.real_if_close"), _DIGITS),
+    **{
+        f"scipy.optimize.{each}": _UNFINISHED
+        for each in ("anderson", "broyden1", "broyden2", "diagbroyden", "fmin_bfgs")
+    },
+    **dict.fromkeys(("scipy.stats.Binomial.cdf", "scipy.stats.Binomial.logccdf"), _WHOLE),
+}
+"""Functions of which differences are no measure, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class Outcome:
 def examine(call: Call, seconds: float = 20.0) -> Outcome:
     """What becomes of a call when it is differentiated."""
     if call.name in _NO_JUDGE:
-        return Outcome(call.name, call.text, "unknown")
+        return Outcome(call.name, call.text, "unknown", _NO_JUDGE[call.name])
     outcome = Outcome(call.name, call.text, "slow", "differences")
     try:
         with limited(seconds):
