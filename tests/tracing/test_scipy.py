@@ -215,6 +215,8 @@ def test_coefficients_of_filters_that_are_set_one_by_one():
 
     np.testing.assert_array_equal(yota.trace(coefficients, 30.0)[0][1], coefficients(30.0)[1])
     check(loss, 30.0)
+    # Where numbers come back in plain arrays alone.
+    check(lambda quality: np.concatenate(coefficients(quality)) @ np.arange(22.0), 30.0)
 
 
 def test_systems_in_state_space():
