@@ -37,7 +37,9 @@ KNOWN = [
 ]
 # Those of other libraries' functions are held against these libraries in tests/interop, of solvers in tests/solvers.
 OTHERS = ("item", "linalg_eigh", "hosted", "hosted_vjp", "regular")
-TENSOR = [rule for rule in RULES if rule.kind == "tensor" and rule.name not in OTHERS]
+# What nothing determines has no adjoint.
+FULL_FACTORS = ("_full_svd", "_full_qr", "_full_linalg_svd")
+TENSOR = [rule for rule in RULES if rule.kind == "tensor" and rule.name not in (*OTHERS, *FULL_FACTORS)]
 
 
 def label(rule):

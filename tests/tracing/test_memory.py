@@ -165,3 +165,13 @@ def test_values_of_a_recording_are_freed_when_it_ends():
         assert [each() is None for each in made] == [True, True]
     finally:
         gc.enable()
+
+
+def test_none_written_to_numbers_is_nan():
+    def f(x):
+        b = np.zeros(3)
+        b[1] = x[0]
+        b[0] = None
+        return np.nansum(b * x[1])
+
+    np.testing.assert_array_equal(yota.gradient(f)(np.array([2.0, 5.0])), [5.0, 2.0])

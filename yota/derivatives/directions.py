@@ -15,7 +15,7 @@ from yota.codegen.scalar import is_scalar
 from yota.compilation.scalar_code import shortest
 from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, elements, elements_read
-from yota.derivatives.straight import Entries, Wanted, good_orders, slope_of, sloped
+from yota.derivatives.straight import Entries, Wanted, good_orders, slope_of, sloped, with_slope
 from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
@@ -34,7 +34,7 @@ _MOST_GIVEN = 64
 
 def along(tape: Tape, leaf: int, known: Registry) -> Tape:
     """The gradient of the gradient, with the last input, the direction, as seed; the Hessian is symmetric."""
-    found = sloped(tape, leaf, known)
+    found = with_slope(tape, leaf, known)
     if len(found) > _LONG and is_scalar(tape, inlined=False):
         found = pipeline.run(found, inlined=False, once=True)
     last = max(entry.argument for entry in tape.inputs)

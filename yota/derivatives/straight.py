@@ -19,7 +19,17 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["Entries", "Wanted", "entries", "good_orders", "short_hessian", "slope_of", "sloped", "straight_line"]
+__all__ = [
+    "Entries",
+    "Wanted",
+    "entries",
+    "good_orders",
+    "short_hessian",
+    "slope_of",
+    "sloped",
+    "straight_line",
+    "with_slope",
+]
 
 _MOST_OPERATIONS = 20_000
 """Largest number of operations of a straight-line Jacobian."""
@@ -170,13 +180,18 @@ def slope_of(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
 
 
 def sloped(tape: Tape, leaf: int, registry: Registry) -> Tape:
-    """The value of a tape and its gradient by its input ``leaf``, which must be real."""
-    by = tape.inputs[leaf].variable
-    if tape.types[by].is_complex:
+    """The value of a tape and its gradient by its input ``leaf``, which must be real for a Hessian."""
+    if tape.types[tape.inputs[leaf].variable].is_complex:
         raise DifferentiationError(
             f"{tape.name} has a complex argument {tape.inputs[leaf].name}; a Hessian needs a real one. "
             "Take the real and the imaginary part as two arguments."
         )
+    return with_slope(tape, leaf, registry)
+
+
+def with_slope(tape: Tape, leaf: int, registry: Registry) -> Tape:
+    """The value of a tape and its gradient by its input ``leaf``."""
+    by = tape.inputs[leaf].variable
     found = gradient_tape(tape, [by], registry)
     if found.variables[0] is not None:
         return found.tape

@@ -173,6 +173,11 @@ def record(
         chosen = source.function if source.chosen else function
         return _run(trace, chosen, leaves, rebuild, lambda roots: Names(forms, roots, places), reads=trace.reads)
 
+    def explained(fault: Any) -> Any:
+        if isinstance(fault, (YotaError, Interpret)) or current() is not None:
+            return fault
+        return _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves]))
+
     source = Source(function)
     draws = Draws(around.generators)
     trace = trace_of()
@@ -189,11 +194,11 @@ def record(
         if not isinstance(fault, (Interpret, TypeError, AttributeError, NotImplementedError)):
             raise
         if not source.goes_on(trace, fault):
-            if isinstance(fault, (YotaError, Interpret)) or trace.reads or current() is not None:
+            if trace.reads:
                 raise
-            raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
+            raise explained(fault) from fault.__cause__
     if fault is not None:
-        trace, found = _from_source(source, trace, fault, trace_of, run)
+        trace, found = _mended(lambda: _from_source(source, trace, fault, trace_of, run), explained)
     _refuse_draws(trace, draws, found, lambda: run(trace_of()), around.generators)
     found = found if exact else _complete(source, trace, found, trace_of, run)
     trace.forget()
@@ -249,6 +254,13 @@ def _from_source(
     source.remember()
     first.forget()
     return trace, found
+
+
+def _mended(record: Callable[[], tuple[Trace, Recording]], explained: Callable[[Any], Any]) -> tuple[Trace, Recording]:
+    try:
+        return record()
+    except (TypeError, AttributeError, NotImplementedError) as raised:
+        raise explained(raised) from raised.__cause__
 
 
 def _is_same(recorded: Recording, trace: Trace, run: Callable[[Trace], Recording]) -> bool:

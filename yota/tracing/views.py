@@ -216,6 +216,8 @@ def flat(tracer: Tracer) -> Tracer:
 
 def write(tracer: Tracer, index: Any, value: Any) -> None:
     """``tracer[index] = value``, recorded as a new array that takes the old one's place."""
+    if value is None and tracer.dtype.kind in "fc":
+        value = np.nan  # as NumPy takes it
     trace = tracer._trace
     trace.check(tracer._variable)
     _refuse_outer(tracer)

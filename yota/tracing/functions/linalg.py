@@ -1,4 +1,4 @@
-"""Factorisations of numpy.linalg, norms and condition numbers; what is not determined is refused."""
+"""Factorisations of numpy.linalg, norms and condition numbers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
 _EIG: Any = type(np.linalg.eig(np.eye(1)))
+_SVD: Any = type(np.linalg.svd(np.eye(1)))
+_QR: Any = type(np.linalg.qr(np.eye(1)))
 """NumPy's own named tuples."""
 _ASYMMETRY = 1e-6
 """More than rounding explains."""
@@ -40,6 +42,19 @@ def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
     apart = np.max(np.abs(a - np.conjugate(np.swapaxes(a, -1, -2)))) > _ASYMMETRY * np.max(np.abs(a))
     trace.decide(trace.lift(apart), "hermitian", False)
     return a
+
+
+def completed(thin: Any, full: Any, axis: int) -> Any:
+    """A factor with the rows or columns that only the full one has; nothing determines them, and they have no slope."""
+    place = [slice(None)] * full.ndim
+    place[axis] = slice(thin.shape[axis], None)
+    return np.concatenate([thin, full[tuple(place)]], axis) if thin.shape != full.shape else thin
+
+
+def with_zeros(r: Any, height: int) -> Any:
+    """A triangular factor with rows of zeros below it."""
+    *lead, known, width = r.shape
+    return np.concatenate([r, np.zeros((*lead, height - known, width), r.dtype)], -2)
 
 
 def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
@@ -87,12 +102,11 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
         return np.linalg.svd._implementation(a, compute_uv=compute_uv, hermitian=True)
     if not compute_uv:
         return np.linalg.svdvals(a)
-    if full_matrices and height != width:
-        raise trace.refuse(
-            "np.linalg.svd gives singular vectors of 0 that are not determined, and have no derivative.",
-            "Pass full_matrices=False.",
-        )
-    return _apply(trace, "svd", a, full_matrices=False)
+    thin = _apply(trace, "svd", a, full_matrices=False)
+    if not full_matrices or height == width:
+        return thin
+    full = _apply(trace, "_full_svd", a, full_matrices=True)
+    return _SVD(completed(thin[0], full[0], -1), thin[1], completed(thin[2], full[2], -2))
 
 
 @implements(np.linalg.qr)
@@ -101,13 +115,13 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
     height, width = a.shape[-2:]
     if mode not in ("reduced", "complete", "r"):
         raise trace.refuse(f"np.linalg.qr with mode={mode!r} is not supported.", 'Use mode="reduced".')
-    if mode == "complete" and height > width:
-        raise trace.refuse(
-            "np.linalg.qr fills up Q with columns that are not determined, and have no derivative.",
-            'Use mode="reduced".',
-        )
     factors = _apply(trace, "qr", a)
-    return factors[1] if mode == "r" else factors
+    if mode == "r":
+        return factors[1]
+    if mode == "reduced" or height <= width:
+        return factors
+    full = _apply(trace, "_full_qr", a, mode="complete")
+    return _QR(completed(factors[0], full[0], -1), with_zeros(factors[1], height))
 
 
 @implements(np.linalg.cholesky)

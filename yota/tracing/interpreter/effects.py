@@ -170,6 +170,7 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.first_run.own
     if (
         is_print
+        or (function is __import__ and args[0] in sys.modules)
         or _writes_own(called.function, args, trace.first_run.own)
         or _is_harmless(called, keywords, trace.first_run.own)
     ):

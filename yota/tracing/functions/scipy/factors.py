@@ -7,7 +7,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.semantics import AccessMap
-from yota.tracing.functions.linalg import hermitian
+from yota.tracing.functions.linalg import completed, hermitian, with_zeros
 from yota.tracing.functions.scipy.equations import of_each
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
@@ -60,25 +60,28 @@ def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
     a = matrix(trace, "svd", a)
     if not compute_uv:
         return np.linalg.svdvals(a)
+    u, s, vh = trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
     if full_matrices and a.shape[0] != a.shape[1]:
-        raise trace.refuse(
-            "scipy.linalg.svd gives singular vectors of 0 that are not determined, and have no derivative.",
-            "Pass full_matrices=False.",
-        )
-    return trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
+        full = trace.apply(trace.registry.primitive("_full_linalg_svd"), (a,), {"full_matrices": True})
+        u, vh = completed(u, full[0], -1), completed(vh, full[2], -2)
+    return u, s, vh
 
 
 @records("scipy.linalg", "qr")
 @of_each
 def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
     a = matrix(trace, "qr", a)
-    if mode not in ("economic", "full", "r") or (mode != "economic" and a.shape[0] > a.shape[1]):
+    if mode not in ("economic", "full", "r"):
         raise trace.unrecorded(f"scipy.linalg.qr with mode={mode!r}", 'Pass mode="economic".')
     order = None
     if pivoting:
         order = trace.apply(trace.registry.primitive("_qr_order"), (a,), {"mode": "r", "pivoting": True})[1]
         a = rows_of(trace, a.T, order).T
     q, r = trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"})
+    if mode != "economic" and a.shape[0] > a.shape[1]:
+        r = with_zeros(r, a.shape[0])
+        if mode == "full":
+            q = completed(q, trace.apply(trace.registry.primitive("_full_qr"), (a,), {"mode": "complete"})[0], -1)
     return ((r,) if mode == "r" else (q, r)) + (() if order is None else (order,))
 
 
