@@ -173,6 +173,14 @@ def test_large_arguments_are_sent_once(fg):
     assert np.array_equal(gradient, np.full(20_000, 2.0 * 40 * 20_000))
 
 
+def test_a_function_with_large_constants_is_sent_once():
+    known = np.ones(40_000)
+    found = value_and_grad(lambda w, X: np.sum((X @ w) ** 2) * np.sum(known), over="X")
+    blocks = [dask.delayed(np.ones((4, 2))) for _ in range(10)]
+    assert len([key for key in dict(found.delayed(np.ones(2), blocks).dask) if "arguments" in str(key)]) == 1
+    assert found(np.ones(2), blocks)[0] == 160 * 40_000
+
+
 def test_what_chunks_share_is_made_once(fg):
     centred = X - X.mean(axis=0)
     holds(fg(W, centred, Y), exact(X=DATA - DATA.mean(axis=0)))

@@ -33,7 +33,7 @@ _FAN = 16
 _MOST = 16
 """Largest number of chunks in one task: a power of two."""
 _MOST_COPIED = 1 << 16
-"""Largest number of bytes of arguments that each task has for itself."""
+"""Largest number of bytes of functions and arguments that each task has for itself."""
 
 
 class Summed(Derived):
@@ -99,8 +99,8 @@ class Summed(Derived):
         functions = self._compiled(call, chunks, places)
         shared, name = task_name("arguments"), task_name(self._tasks)
         work = Work(functions, self.__name__, names, places, call, self._is_mean, self._with_value)
-        # A task of their own costs more time than to send a few arguments with each of the others.
-        size = sum(getattr(leaf, "nbytes", 0) for _, leaf in flatten([call.args, call.kwargs]))
+        # A task of its own costs more time than to send what is small with each of the others.
+        size = len(functions) + sum(getattr(leaf, "nbytes", 0) for _, leaf in flatten([call.args, call.kwargs]))
         graph: dict[Any, Any] = {shared: work} if size > _MOST_COPIED else {}
         given: Any = shared if graph else work
         found, base = sources(chunks)

@@ -165,6 +165,7 @@ class Trace:
     def forget(self) -> None:
         """Free the concrete values: they are in a cycle with the traced ones, and may be large."""
         self.values.clear()
+        self.values = _Freed(self)
 
     def check(self, variable: int | None = None) -> None:
         """Refuse use, of ``variable``, after the recording ended or from another thread."""
@@ -382,3 +383,14 @@ class Trace:
         """The error for something that cannot be recorded, with the user's line."""
         self.refused = TracingError(f"{where(here())}{what} {cure}")
         return self.refused
+
+
+class _Freed(dict[int, Any]):
+    """In the place of the values of a recording that has ended: there are none, and reading one is refused."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self._trace = trace
+
+    def __missing__(self, variable: int) -> None:
+        self._trace.check(variable)

@@ -96,7 +96,7 @@ def _unary(name: str, python: Callable[[Any], Any]) -> Any:
 
 
 _CLASS = type
-_ARRAY: type = np.ndarray
+_ENDED = np.empty(0)
 
 
 def _outputs(kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -149,18 +149,11 @@ class Tracer(ArrayMethods):
 
     def _value(self) -> Any:
         """The concrete value."""
-        try:
-            return self._trace.values[self._current()]
-        except KeyError:
-            self._trace.check(self._variable)
-            raise
+        return self._trace.values[self._current()]
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        try:
-            return type(self._trace.values[self._current()])
-        except KeyError:  # the recording has ended
-            return _ARRAY
+        return type(self._trace.values.get(self._current(), _ENDED))
 
     # -- layout -------------------------------------------------------------------------------------------
 
