@@ -200,15 +200,15 @@ def _polynomial_value_and_gradient(x: Any) -> Any:
 
 def _polynomial_hessian(x: Any) -> Any:
     x0, x1, x2, x3, x4, x5, x6, x7 = x.tolist()
-    t0 = 3.0 * (x4 * x4 - x6 * x6)
+    t0 = 6.0 * x7 * x5
     t1 = 6.0 * x4 * x6
-    t2 = -t1
-    t3 = 6.0 * (x4 * x1 - x6 * x3)
-    t4 = 6.0 * (x4 * x3 + x6 * x1)
-    t5 = 3.0 * (x7 * x7 - x5 * x5)
-    t6 = 6.0 * x7 * x5
-    t7 = -t6
-    t8 = 6.0 * (x7 * x2 + x5 * x0)
+    t2 = 3.0 * (x4 * x4 - x6 * x6)
+    t3 = -t1
+    t4 = 6.0 * (x6 * x1 + x4 * x3)
+    t5 = 6.0 * (x4 * x1 - x6 * x3)
+    t6 = 3.0 * (x7 * x7 - x5 * x5)
+    t7 = -t0
+    t8 = 6.0 * (x5 * x0 + x7 * x2)
     t9 = 6.0 * (x7 * x0 - x5 * x2)
     g = np.array(
         [
@@ -217,16 +217,16 @@ def _polynomial_hessian(x: Any) -> Any:
             0.0,
             0.0,
             0.0,
-            t5,
-            0.0,
             t6,
+            0.0,
+            t0,
             0.0,
             0.0,
             0.0,
             0.0,
             t1,
             0.0,
-            t0,
+            t2,
             0.0,
             0.0,
             0.0,
@@ -235,24 +235,24 @@ def _polynomial_hessian(x: Any) -> Any:
             0.0,
             t7,
             0.0,
-            t5,
+            t6,
             0.0,
             0.0,
             0.0,
-            0.0,
-            t0,
             0.0,
             t2,
+            0.0,
+            t3,
             0.0,
             0.0,
             t1,
             0.0,
-            t0,
+            t2,
             t4,
             0.0,
-            t3,
-            0.0,
             t5,
+            0.0,
+            t6,
             0.0,
             t7,
             0.0,
@@ -261,16 +261,16 @@ def _polynomial_hessian(x: Any) -> Any:
             0.0,
             t9,
             0.0,
-            t0,
-            0.0,
             t2,
+            0.0,
             t3,
+            t5,
             0.0,
             -t4,
             0.0,
-            t6,
+            t0,
             0.0,
-            t5,
+            t6,
             0.0,
             0.0,
             t9,

@@ -38,7 +38,7 @@ KNOWN = [
 # Those of other libraries' functions are held against these libraries in tests/interop, of solvers in tests/solvers.
 OTHERS = ("item", "linalg_eigh", "hosted", "hosted_vjp", "regular")
 # What nothing determines has no adjoint.
-FULL_FACTORS = ("_full_svd", "_full_qr", "_full_linalg_svd")
+FULL_FACTORS = ("full_svd", "full_qr")
 TENSOR = [rule for rule in RULES if rule.kind == "tensor" and rule.name not in (*OTHERS, *FULL_FACTORS)]
 
 

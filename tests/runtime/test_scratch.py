@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.runtime import scratch
+from yota.runtime import python
 
 
 def filled(size: int) -> deque[Any]:
@@ -21,29 +21,29 @@ def filled(size: int) -> deque[Any]:
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pools but those of the test, and a bound of 1 kB."""
-    monkeypatch.setattr(scratch, "_pools", [])
-    monkeypatch.setattr(scratch, "MOST_BYTES", 1024)
+    monkeypatch.setattr(python, "_pools", [])
+    monkeypatch.setattr(python, "_MOST_BYTES", 1024)
 
 
 @pytest.mark.usefixtures("apart")
 def test_the_oldest_are_emptied_first() -> None:
     pools = [deque() for _ in range(4)]
     for pool in pools:
-        scratch.bound(pool)
+        python._bound(pool)
         pool.extend(filled(512))
     assert [len(pool) for pool in pools] == [0, 1, 1, 1]
-    scratch.bound(deque())
+    python._bound(deque())
     assert [len(pool) for pool in pools] == [0, 0, 1, 1]
 
 
 @pytest.mark.usefixtures("apart")
 def test_pools_of_functions_that_are_gone_are_forgotten() -> None:
     pool = filled(512)
-    scratch.bound(pool)
+    python._bound(pool)
     del pool
     gc.collect()
-    scratch.bound(deque())
-    assert len(scratch._pools) == 1
+    python._bound(deque())
+    assert len(python._pools) == 1
 
 
 @pytest.mark.usefixtures("apart")
@@ -54,7 +54,7 @@ def test_a_function_whose_arrays_were_given_back_goes_on() -> None:
     both = yota.value_and_grad(f)
     points = [np.linspace(-1.0, 1.0, rows * 40).reshape(rows, 40) for rows in (60, 61, 62)]
     first = [both(point) for point in points]
-    kept = [len(known()) for known in scratch._pools]
+    kept = [len(known()) for known in python._pools]
     assert kept == [0, 0, 1]
     for point, (value, gradient) in zip(points, first, strict=True):
         again = both(point)

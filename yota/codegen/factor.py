@@ -324,8 +324,9 @@ class _Factoring:
             return self._alone_unit(pairs[0].scale, divisor) if pairs else 1.0
         scales = [pair.scale for pair in pairs]
         # A place without factor is a sum of the user's: there the divisor stands as it is.
-        bare = next((pair.scale for pair in pairs if not pair.factor), None)
-        sign = 1.0 if (bare > 0 if bare else sum([scale > 0 for scale in scales]) * 2 >= len(scales)) else -1.0
+        bare = [pair.scale for pair in pairs if not pair.factor]
+        positive = max(bare) > 0 if bare else sum([scale > 0 for scale in scales]) * 2 >= len(scales)
+        sign = 1.0 if positive else -1.0
         unit = abs(scales[0]) if len(set(scales)) == 1 else abs(Counter(scales).most_common(1)[0][0])
         if unit == 1.0 or not all(is_multiple(scale, unit) for scale in scales):
             return sign

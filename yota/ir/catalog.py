@@ -92,6 +92,8 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
 }
 _SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
     "eig": ("yota.ir.factors.eig", factors.eig),
+    "full_qr": ("yota.ir.factors.full_qr", factors.full_qr),
+    "full_svd": ("yota.ir.factors.full_svd", factors.full_svd),
     **{name: (f"numpy.linalg.{name}", getattr(np.linalg, name)) for name in ("eigh", "qr", "slogdet", "svd")},
 }
 """Functions with several results."""

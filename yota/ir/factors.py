@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["cofactors", "eig", "lstsq_solution"]
+__all__ = ["cofactors", "eig", "full_qr", "full_svd", "lstsq_solution"]
 
 
 def cofactors(a: Any) -> Any:
@@ -26,6 +26,18 @@ def eig(a: Any) -> tuple[Any, Any]:
     values, vectors = np.linalg.eig(a)
     dtype = np.result_type(values, vectors, np.complex64)
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
+
+
+def full_qr(a: Any) -> tuple[Any, Any]:
+    """The factors with as many columns of Q as rows."""
+    q, r = np.linalg.qr(a, mode="complete")
+    return q, r
+
+
+def full_svd(a: Any) -> tuple[Any, Any]:
+    """All singular vectors, from the left and from the right."""
+    u, _, vh = np.linalg.svd(a, full_matrices=True)
+    return u, vh
 
 
 def lstsq_solution(a: Any, b: Any, *, rcond: float) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.ir.tape import Tape
+from yota.structures import is_on_device
 
 __all__ = ["same", "same_arrays"]
 
@@ -39,4 +40,5 @@ def same_arrays(left: Mapping[int, Any], right: Mapping[int, Any]) -> bool:
 
 
 def _equal(value: Any, other: Any) -> bool:
+    value, other = (each.get() if is_on_device(each) else each for each in (value, other))
     return np.array_equal(value, other, equal_nan=np.asarray(value).dtype.kind in "fc")

@@ -105,8 +105,8 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
     thin = _apply(trace, "svd", a, full_matrices=False)
     if not full_matrices or height == width:
         return thin
-    full = _apply(trace, "_full_svd", a, full_matrices=True)
-    return _SVD(completed(thin[0], full[0], -1), thin[1], completed(thin[2], full[2], -2))
+    u, vh = _apply(trace, "full_svd", a)
+    return _SVD(completed(thin[0], u, -1), thin[1], completed(thin[2], vh, -2))
 
 
 @implements(np.linalg.qr)
@@ -120,8 +120,8 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
         return factors[1]
     if mode == "reduced" or height <= width:
         return factors
-    full = _apply(trace, "_full_qr", a, mode="complete")
-    return _QR(completed(factors[0], full[0], -1), with_zeros(factors[1], height))
+    q, _ = _apply(trace, "full_qr", a)
+    return _QR(completed(factors[0], q, -1), with_zeros(factors[1], height))
 
 
 @implements(np.linalg.cholesky)

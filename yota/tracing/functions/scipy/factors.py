@@ -62,8 +62,8 @@ def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
         return np.linalg.svdvals(a)
     u, s, vh = trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
     if full_matrices and a.shape[0] != a.shape[1]:
-        full = trace.apply(trace.registry.primitive("_full_linalg_svd"), (a,), {"full_matrices": True})
-        u, vh = completed(u, full[0], -1), completed(vh, full[2], -2)
+        left, right = trace.apply(trace.registry.primitive("full_svd"), (a,))
+        u, vh = completed(u, left, -1), completed(vh, right, -2)
     return u, s, vh
 
 
@@ -81,7 +81,7 @@ def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
     if mode != "economic" and a.shape[0] > a.shape[1]:
         r = with_zeros(r, a.shape[0])
         if mode == "full":
-            q = completed(q, trace.apply(trace.registry.primitive("_full_qr"), (a,), {"mode": "complete"})[0], -1)
+            q = completed(q, trace.apply(trace.registry.primitive("full_qr"), (a,))[0], -1)
     return ((r,) if mode == "r" else (q, r)) + (() if order is None else (order,))
 
 
