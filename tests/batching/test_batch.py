@@ -109,6 +109,33 @@ def test_points_that_branch_in_different_ways_are_refused() -> None:
         found(POINTS)
 
 
+def test_branches_that_all_points_take_otherwise() -> None:
+    def f(x: Any) -> Any:
+        return x[0] if x[0] > 0 else x[1] * int(x[0])
+
+    following, points = batch(f, dynamic=True), np.abs(POINTS)
+    points[:, 0] = 2.5
+    for sign in (1.0, -1.0, 1.0):
+        np.testing.assert_array_equal(following(sign * points), [f(x) for x in sign * points])
+    with pytest.raises(StaleTapeError, match="points of one batch branch in different ways"):
+        following(POINTS)
+    stale = batch(f)
+    stale(points)
+    with pytest.raises(StaleTapeError, match=r"no point branches as the first one did.*Pass dynamic=True"):
+        stale(-points)
+
+
+def test_indices_of_points_that_count_from_the_end() -> None:
+    def f(x: Any, i: Any) -> Any:
+        return x[i] * 2
+
+    found, places = batch(f), np.array([[0, 1], [2, 1]])
+    for each in (places, places - 3, places):
+        np.testing.assert_array_equal(found(POINTS[:2], each), 2 * np.take_along_axis(POINTS[:2], places, axis=1))
+    with pytest.raises(StaleTapeError, match=r"an array of indices counts from the end.*np.mod"):
+        found(POINTS[:2], places - [[0, 0], [3, 0]])
+
+
 def put(x: Any) -> Any:
     out = np.zeros((3, 4))
     out[1:, np.argsort(x)] = x * x

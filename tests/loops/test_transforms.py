@@ -184,3 +184,20 @@ def test_all_that_trips_carry_has_the_bits_of_numpy():
     points = RNG.normal(size=(40, 24))
     assert [gradient(point)[0] for point in points] == [two(point) for point in points]
     assert "loop" in gradient.tape.operations
+
+
+@needs_compiler
+def test_written_c_counts_the_trips_of_loops_with_conditions(tmp_path):
+    def doubled(x):
+        _, found = yota.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + x[1], s[1] * x[0]), (0.0, x[0]))
+        return found
+
+    x = np.array([1.1, 0.5])
+    module = yota.generate(doubled, {"x": x}, target="c", with_=("value", "gradient"), effort="quick")
+    library, value, slope = built(module, tmp_path), np.zeros(()), np.zeros(2)
+    for step, trips in [(0.5, 10), (0.25, 20)]:
+        x[1] = step
+        assert called(library, "doubled_value_and_gradient", [x], [value, slope]) == 0
+        np.testing.assert_allclose([value, *slope], [1.1 ** (trips + 1), (trips + 1) * 1.1**trips, 0], rtol=1e-12)
+    x[1] = 0.001
+    assert called(library, "doubled_value_and_gradient", [x], [value, slope]) != 0

@@ -179,7 +179,10 @@ def _count(builder: TapeBuilder, op: Op, region: Region) -> int | None:
         return op.operands[0] if region.counted else None
     taken = _taken(region)
     assert taken is not None
-    return builder.emit(primitive("sum"), (item_of(builder, op.result, taken),), {"axis": (0,), "keepdims": False})
+    # C adds up numbers of no other kind.
+    marks = builder.emit(primitive("astype"), (item_of(builder, op.result, taken),), {"dtype": np.dtype(np.float64)})
+    total = builder.emit(primitive("sum"), (marks,), {"axis": (0,), "keepdims": False})
+    return builder.emit(primitive("astype"), (total,), {"dtype": np.dtype(np.int64)})
 
 
 def _taken(region: Region) -> int | None:

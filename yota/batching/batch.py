@@ -64,7 +64,8 @@ def batch(
         Axis of the points in the results, or a structure of axes like the result of ``f``; None for results that all
         points share.
     target, strict, dynamic
-        See `yota.grad`. Where a branch depends on the values of a point, all points of a call must take the same.
+        See `yota.grad`. Where a branch depends on the values of a point, all points of a call must take the same
+        one: that of the first call, or another if ``dynamic`` is set.
 
     Returns
     -------
@@ -79,8 +80,8 @@ def batch(
     TracingError
         When called, if ``f`` decides by several numbers of a point at once.
     StaleTapeError
-        When called, if points take different branches; or if a branch on shared values takes another direction and
-        ``dynamic`` is not set.
+        When called, if points take different branches; or if all of them, or a branch on shared values, take another
+        one and ``dynamic`` is not set.
 
     Examples
     --------

@@ -38,8 +38,8 @@ def follow(dynamic: Dynamic, fault: StaleTapeError, guard: Guard, count: int) ->
     StaleTapeError
         If no further tape is allowed.
     """
-    if guard.kind == "points":
-        raise fault
+    if guard.kind == "points" and fault.decision[1]:
+        raise fault  # Points differ from one another: one tape cannot hold for all.
     if dynamic is True or fault.layout:
         return
     if not dynamic:

@@ -46,12 +46,6 @@ def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
 
 
 def _difference(guard: Guard, found: Any) -> str:
-    if guard.kind == "points":
-        return (
-            "this branches on the values of a point, and points of one batch branch in different ways: "
-            f"{found} of {guard.expected} as the first does. Write the choice with np.where, or call the function in a "
-            "loop."
-        )
     if guard.kind == "layout":
         return (
             "what this does depends on how the arguments lie in memory, by which a reshape is a view or a copy; they "
@@ -61,6 +55,17 @@ def _difference(guard: Guard, found: Any) -> str:
         return (
             "an array of indices counts from the end now, or did when the function was traced and does not now. Take "
             "them modulo the extent: np.mod(i, len(x))."
+        )
+    if guard.kind == "points" and not found:
+        return (
+            "this branches on the values of a point, and no point branches as the first one did when the function was "
+            "traced. Pass dynamic=True to trace again, or write the choice with np.where."
+        )
+    if guard.kind == "points":
+        return (
+            "this branches on the values of a point, and points of one batch branch in different ways: "
+            f"{found} of {guard.expected} as the first does. Write the choice with np.where, or call the function in a "
+            "loop."
         )
     if guard.kind == "solver":
         return (
