@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import yota
 
@@ -38,3 +39,24 @@ def test_classes_are_those_of_numpy(make, x):
         return sum(np.real(cast(make(x))) * weight(cast(make(x))) * 16.0**n for n, cast in enumerate(CASTS))
 
     np.testing.assert_allclose(yota.grad(total, x)[0], total(x), rtol=1e-6)
+
+
+LISTS = {
+    "fft": lambda x: np.abs(np.fft.ifft([x[0], x[1], x[2] * x[3]])).sum() + np.abs(np.fft.rfft([x[0], x[1]])).sum(),
+    "scipy.fft": lambda x: np.abs(scipy.fft.ifft([x[0], x[1], x[2] * x[3]])).sum(),
+    "cholesky": lambda x: np.linalg.cholesky([[2 + x[0] ** 2, x[1] / 9], [x[1] / 9, 3.0]]).sum(),
+    "singular values": lambda x: np.linalg.svdvals([[x[0], x[1]], [x[2], x[3]]]).sum(),
+    "eigenvalues": lambda x: np.linalg.eigvalsh([[x[0], x[1]], (x[1], x[3])]).max(),
+    "fix": lambda x: (np.fix([x[0], x[1] * 2]) * x[2]).sum(),
+    "stack": lambda x: np.stack([x[0], x[1]]).prod() + np.stack([x[:2], x[2:]]).prod(),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_numpy_functions_take_lists_of_traced_numbers(name):
+    x, direction = np.array([0.7, 1.3, -0.4, 0.9]), np.array([0.3, -0.2, 0.5, 0.1])
+    function = LISTS[name]
+    value, gradient = yota.value_and_grad(function)(x)
+    assert value == pytest.approx(function(x), rel=1e-12)
+    difference = (function(x + 1e-6 * direction) - function(x - 1e-6 * direction)) / 2e-6
+    assert gradient @ direction == pytest.approx(difference, rel=1e-7)

@@ -35,6 +35,8 @@ from yota.tracing.tracer import Tracer
 __all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
 
 _VECTORIZE: Any = inspect.unwrap(np.vectorize)
+_DISPATCHING: Any = type(np.sum)
+"""The type of NumPy's functions that other kinds of arrays can take over; lists do not."""
 _TAKE_FUNCTIONS = (map, filter, sorted, min, max, iter, functools.reduce)
 """Of Python's own functions, those that call what they are given."""
 
@@ -184,6 +186,13 @@ def _ufunc_operand(trace: Trace, value: Any) -> Any:
     return CREATION["array"](trace, value) if type(value) in (list, tuple) and is_traced(value) else value
 
 
+def _are_numbers(value: Any) -> bool:
+    """Whether a list holds numbers, or lists of numbers: NumPy's functions take it as an array."""
+    if type(value) not in (list, tuple):
+        return False
+    return all(_are_numbers(each) if type(each) in (list, tuple) else not np.ndim(each) for each in value)
+
+
 def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     """Let Python call ``function``; functions of the user's among the arguments run from their source all the same."""
     if any(function is each for each in _TAKE_FUNCTIONS):
@@ -196,6 +205,8 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
         return function(*args, **keywords)
     if type(function) is np.ufunc or type(getattr(function, "__self__", None)) is np.ufunc:
         args = tuple(_ufunc_operand(trace, each) for each in args)
+    elif type(function) is _DISPATCHING:
+        args = tuple(_ufunc_operand(trace, each) if _are_numbers(each) else each for each in args)
     if is_done(function, args, keywords):
         return None
     if not _is_safe(trace, function):

@@ -24,7 +24,7 @@ def _fourier(name: str) -> Callable[..., Any]:
     def form(trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
         # The rest says how SciPy computes, not what.
         chosen = {key: value for key, value in keywords.items() if key not in ("overwrite_x", "workers", "plan")}
-        return getattr(np.fft, name)(x, *args[:3], **chosen)
+        return getattr(np.fft, name)(trace.traced(x), *args[:3], **chosen)
 
     return form
 
