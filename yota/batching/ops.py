@@ -192,13 +192,10 @@ class Batching:
 
     def static(self, op: Op) -> dict[str, Any]:
         """The static keywords of an access map, with the axis of points first."""
-        whole = Slice(0, self.count)
         ahead: dict[str, Callable[[Any], Any]] = {
             "axis": lambda axis: axis + 1 if isinstance(axis, int) else tuple(each + 1 for each in axis),
             "axes": lambda axes: (0, *(axis + 1 for axis in axes)),
             "shape": lambda shape: (self.count, *shape),
-            "index": lambda index: (whole, *index),
-            "indices": lambda indices: tuple((whole, *index) for index in indices),
         }
         return {name: ahead[name](value) if name in ahead else value for name, value in op.static}
 
