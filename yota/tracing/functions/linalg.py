@@ -45,7 +45,7 @@ def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
 
 
 def completed(thin: Any, full: Any, axis: int) -> Any:
-    """A factor with the rows or columns that only the full one has; nothing determines them, and they have no slope."""
+    """A thin factor with the rows or columns that only the full one has; their derivatives are refused."""
     place = [slice(None)] * full.ndim
     place[axis] = slice(thin.shape[axis], None)
     return np.concatenate([thin, full[tuple(place)]], axis) if thin.shape != full.shape else thin
