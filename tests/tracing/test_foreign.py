@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
+import subprocess
+import sys
 from dataclasses import InitVar, dataclass, field
 
 import numpy as np
@@ -162,3 +164,13 @@ CASES = [
 @pytest.mark.parametrize("function", CASES)
 def test_operands_and_classes_of_others_keep_derivatives(function):
     assert_right(function, X)
+
+
+def test_filters_of_images_load_what_they_are_recorded_as() -> None:
+    code = (
+        "import numpy as np, yota\nfrom scipy import ndimage\n"
+        "x = np.arange(5.0)\n"
+        "g = yota.gradient(lambda x: np.sum(ndimage.uniform_filter(x, 3)))(x)\n"
+        "assert abs(np.sum(g) - 5) < 1e-12, g\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

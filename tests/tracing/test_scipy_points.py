@@ -117,5 +117,6 @@ def test_compiled_code_that_holds_nothing_traced_gets_plain_arrays():
         yota.gradient(lambda c, x: np.sum(ip.griddata(points, np.arange(9) * c, x, "cubic")))(0.7, PLACES / 9)
     points[:4] = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     check(lambda v, x: ip.griddata(points, v, x), np.arange(9.0), PLACES / 5)
+    check(lambda v, x: ip.griddata(np.array(points.tolist()), v, x), np.arange(9.0), PLACES / 5)
     check(lambda v: ip.griddata(points, v, PLACES / 3, fill_value=0.5), np.arange(9.0))
     check(lambda x: x[:, 0] * ip.CubicSpline(KNOTS, VALUES)(AT), X)

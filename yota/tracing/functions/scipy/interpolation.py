@@ -9,7 +9,6 @@ from typing import Any
 
 from yota.tracing.functions.scipy.splines import basis, filled, interval_of, not_a_knot, powers
 from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -133,8 +132,9 @@ _EDGE = 1e-9
 @records(_MODULE, "NDInterpolatorBase.__init__")
 def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keywords: Any) -> None:
     """As SciPy begins with plain values; the traced ones take their place."""
-    if is_traced(points):
+    if trace.varies(points):
         raise trace.unrecorded("interpolation between traced points", "Pass plain points.")
+    points = np.copy(trace.values[trace.lift(points)])
     begin = sys.modules[_MODULE].NDInterpolatorBase.__init__
     given = trace.traced(values)
     plain = np.copy(trace.values[trace.lift(given)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -72,6 +73,7 @@ def _single(ndim: int, axis: int, value: Any, rest: Any) -> list[Any]:
 def _correlate(trace: Trace, x: Any, weights: Any, out: Any, mode: int, cval: Any, origins: Any) -> None:
     x, weights = trace.traced(x), trace.traced(weights)
     whole = _around(trace, x, weights.shape, mode, cval, origins)
+    importlib.import_module("scipy.signal")  # scipy.ndimage does not need it
     known = trace.registry.primitive("signal_correlate")
     store(trace, out, trace.apply(known, (whole, weights), {"mode": "valid", "method": "direct"}))
 
