@@ -125,6 +125,14 @@ def test_branches_that_all_points_take_otherwise() -> None:
         stale(-points)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_points_are_compared_before_arrays_of_their_sizes_are_made(target: str) -> None:
+    found = batch(np.unique, target=target)
+    np.testing.assert_array_equal(found(POINTS), np.sort(POINTS, axis=1))
+    with pytest.raises(StaleTapeError, match="points of one batch branch in different ways: 49 of 50"):
+        found(np.vstack([POINTS[:-1], [1, 1, 2]]))
+
+
 def test_indices_of_points_that_count_from_the_end() -> None:
     def f(x: Any, i: Any) -> Any:
         return x[i] * 2

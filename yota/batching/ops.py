@@ -68,17 +68,24 @@ class Batching:
                 order = (axis, *range(axis), *range(axis + 1, type.ndim))
                 variable = self.emit("transpose", (variable,), axes=order)
             self.known[entry.variable] = variable
-        for op in tape.ops:
+        guards = list(tape.guards)
+        for number, op in enumerate(tape.ops):
+            # What follows may not compute for points that branch otherwise.
+            while guards and guards[0].after <= number:
+                self._guard(guards.pop(0))
             builder.location = op.location
             self._rewrite(op)
-        for guard in tape.guards:
-            builder.location = guard.location
-            if guard.variable in self.many:
-                builder.guard(self._agreeing(guard), self.count, "points", signs=guard.signs)
-            else:
-                builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
+        for guard in guards:
+            self._guard(guard)
         pairs = zip(tape.outputs, out_axes, strict=True)
         return builder.finish([self._output(variable, axis) for variable, axis in pairs])
+
+    def _guard(self, guard: Guard) -> None:
+        self.builder.location = guard.location
+        if guard.variable in self.many:
+            self.builder.guard(self._agreeing(guard), self.count, "points", signs=guard.signs)
+        else:
+            self.builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
 
     def _agreeing(self, guard: Guard) -> int:
         """The number of points that branch as the recorded one did."""
