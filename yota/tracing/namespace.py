@@ -192,12 +192,12 @@ def replacements() -> list[tuple[Any, str, Any]]:
 
 def recorders() -> Mapping[int, Any]:
     """Recording forms by the identity of what they stand for, and of themselves."""
-    return _standard(len(sys.modules))[1]
+    return _standard(len(sys.modules), sys.modules.get("cupy"))[1]
 
 
 @functools.lru_cache(4)
-def _standard(modules: int) -> tuple[Group, Mapping[int, Any]]:
-    """The places of libraries' functions, and the forms; more are known when more modules are loaded."""
+def _standard(modules: int, cupy: Any) -> tuple[Group, Mapping[int, Any]]:
+    """The places of libraries' functions, and the forms; more are known when more modules are loaded, as CuPy."""
     found: list[Place] = []
     forms: dict[int, Any] = {}
     for owner, name, form in replacements():
@@ -246,7 +246,7 @@ class Names:
 
     def __enter__(self) -> None:
         _active.append(self)
-        self._group = _standard(len(sys.modules))[0]
+        self._group = _standard(len(sys.modules), sys.modules.get("cupy"))[0]
         places.enter(self._group, self._held)
         self.take(self._roots)
 
@@ -280,7 +280,7 @@ class Names:
             yield
         finally:
             self.is_withdrawn = False
-            self._group = _standard(len(sys.modules))[0]
+            self._group = _standard(len(sys.modules), sys.modules.get("cupy"))[0]
             places.enter(self._group, self._held)
 
 
