@@ -273,3 +273,15 @@ def test_scipy_is_left_as_it_was():
     assert [getattr(type(scipy.stats.norm), name) for name in METHODS] == before
     assert not {"logpdf", "pdf", "cdf"} & vars(scipy.stats.norm).keys()
     assert type(scipy.stats.multivariate_normal).__call__.__module__.startswith("scipy.")
+
+
+@pytest.mark.parametrize("name", ["laplace", "logistic", "norm", "cauchy", "hypsecant", "gumbel_r", "t"])
+def test_slopes_at_the_location_are_densities(name):
+    """There formulas change sides."""
+    distribution = getattr(scipy.stats, name)
+    shapes = (3.5,) if name == "t" else ()
+    x = np.array([0.7, 0.2, 1.4])
+    density = distribution.pdf(x, *shapes, loc=0.7)
+    for method, slope in ((distribution.cdf, density), (distribution.sf, -density)):
+        found = yota.gradient(lambda x, method=method: np.sum(method(x, *shapes, loc=0.7)))(x)
+        np.testing.assert_allclose(found, slope, rtol=1e-12)

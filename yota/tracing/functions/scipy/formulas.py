@@ -36,7 +36,8 @@ def _normal(z: Any) -> Any:
 
 
 def _laplace(z: Any) -> Any:
-    tail = 0.5 * np.exp(-np.abs(z))
+    # The slope of the absolute value is 0 at 0, and the density is not.
+    tail = 0.5 * np.exp(np.where(z > 0, -z, z))
     return np.where(z > 0, 1 - tail, tail)
 
 
