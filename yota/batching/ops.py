@@ -178,7 +178,7 @@ class Batching:
         if op.primitive.elementwise or op.primitive.several == "elementwise":
             type = self.tape.types[op.result]
             ndim = type.parts[0].ndim if isinstance(type, TupleType) else type.ndim
-            return self.builder.emit(op.primitive, self.beside(op, ndim), op.static)
+            return self.builder.emit(op.primitive, self.beside(op.operands, ndim), op.static)
         if op.operands and op.operands[0] in self.loops:
             return self.loops[op.operands[0]][int(op.keyword("index"))]
         if op.access == AccessMap.ITEM:
@@ -193,9 +193,9 @@ class Batching:
             return self.builder.emit(op.primitive, list(map(self.as_many, op.operands)), self.static(op))
         return None
 
-    def beside(self, op: Op, ndim: int) -> list[int]:
-        """The operands of a broadcasting op, with the axis of points before ``ndim`` axes."""
-        return [self.as_many(each, ndim) if each in self.many else self.one(each) for each in op.operands]
+    def beside(self, operands: Sequence[int], ndim: int) -> list[int]:
+        """Operands that are broadcast together, with the axis of points before ``ndim`` axes."""
+        return [self.as_many(each, ndim) if each in self.many else self.one(each) for each in operands]
 
     def static(self, op: Op) -> dict[str, Any]:
         """The static keywords of an access map, with the axis of points first."""
@@ -222,7 +222,7 @@ def _getitem(batching: Batching, op: Op) -> int | None:
         index, given = _placed(batching, index, arrays)
         order = (0, *range(rank + 1, rank + 1 + front), *range(1, rank + 1)) if index[0] is GATHER else (0,)
     else:
-        given = [batching.as_many(each, rank) if each in batching.many else batching.one(each) for each in arrays]
+        given = batching.beside(arrays, rank)
         order = (front, *range(front))
     found = batching.emit(op.name, (batching.one(source), *given), index=index)
     if order == tuple(range(len(order))):
@@ -232,36 +232,38 @@ def _getitem(batching: Batching, op: Op) -> int | None:
 
 def _setitem(batching: Batching, op: Op) -> int | None:
     source, value, *arrays = op.operands
-    if _has_masks(batching, arrays):
+    placed = _written(batching, op.keyword("index"), arrays)
+    if placed is None:
         return None
-    index, given = _placed(batching, op.keyword("index"), arrays)
-    if index[0] is GATHER and layout(op.keyword("index"))[0]:
-        return None
-    ndim = _rank(batching, arrays) + _own_ndim(op.keyword("index"))
-    written = batching.as_many(value, ndim) if value in batching.many else batching.one(value)
+    index, given, ndim = placed
+    (written,) = batching.beside([value], ndim)
     return batching.emit(op.name, (batching.as_many(source), written, *given), index=index)
 
 
 def _scatter(batching: Batching, op: Op) -> int | None:
     operands, indices = [], []
-    for piece, arrays, place in pieces_of(op.operands, op.keyword("indices")):
-        if _has_masks(batching, arrays):
+    for piece, arrays, index in pieces_of(op.operands, op.keyword("indices")):
+        placed = _written(batching, index, arrays)
+        if placed is None:
             return None
-        index, given = _placed(batching, place, arrays)
-        if index[0] is GATHER and layout(place)[0]:
-            return None
-        indices.append(index)
-        operands += [batching.as_many(piece, _rank(batching, arrays) + _own_ndim(place)), *given]
+        indices.append(placed[0])
+        operands += [batching.as_many(piece, placed[2]), *placed[1]]
     return batching.emit(op.name, operands, **{**batching.static(op), "indices": tuple(indices)})
+
+
+def _written(batching: Batching, index: Index, arrays: Sequence[int]) -> tuple[Index, list[int], int] | None:
+    """`_placed`, with the number of axes of the part for one point; None if it cannot be written for all at once."""
+    if _has_masks(batching, arrays):
+        return None
+    placed, given = _placed(batching, index, arrays)
+    if placed[0] is GATHER and layout(index)[0]:
+        return None
+    own = sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in index)
+    return placed, given, own + _rank(batching, arrays)
 
 
 def _has_masks(batching: Batching, arrays: Sequence[int]) -> bool:
     return any(batching.tape.types[each].dtype.kind == "b" for each in arrays if each in batching.many)
-
-
-def _own_ndim(index: Index) -> int:
-    """Number of axes of a part of an array that are not those of index arrays."""
-    return sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in index)
 
 
 def _rank(batching: Batching, arrays: Sequence[int]) -> int:
@@ -280,15 +282,14 @@ def _placed(batching: Batching, index: Index, arrays: Sequence[int]) -> tuple[In
     rank = _rank(batching, arrays)
     points = np.arange(batching.count).reshape(batching.count, *(1,) * rank)
     points.flags.writeable = False
-    given = [batching.as_many(each, rank) if each in batching.many else batching.one(each) for each in arrays]
-    return (GATHER, *index), [batching.builder.constant(points), *given]
+    return (GATHER, *index), [batching.builder.constant(points), *batching.beside(arrays, rank)]
 
 
 def _contraction(batching: Batching, op: Op) -> int | None:
     ndims = [batching.tape.types[operand].ndim for operand in op.operands]
     ndim = max(ndims)
     if op.access == AccessMap.MATMUL and min(ndims) > 1:
-        return batching.builder.emit(op.primitive, batching.beside(op, ndim))
+        return batching.builder.emit(op.primitive, batching.beside(op.operands, ndim))
     if op.access == AccessMap.MATMUL and ndim > 2:
         return None
     inputs, result = letters(op, ndims)
