@@ -18,11 +18,8 @@ _LONG = 6
 class Wanted:
     """A monomial of several factors.
 
-    Parameters
-    ----------
-    factors
-        The numbers of its factors, each as often as its exponent says. A product of some factors has the sum of their
-        numbers, by which it is told from all others.
+    factors: the numbers of its factors, each as often as its exponent says. A product of some factors has the sum of
+        their numbers, by which it is told from all others.
     """
 
     __slots__ = ("code", "factors", "pairs", "single")
@@ -69,8 +66,6 @@ class Wanted:
 def cover(wanted: Iterable[Wanted]) -> list[Wanted]:
     """Products that have to be made besides those that are wanted.
 
-    Examples
-    --------
     >>> a, b, c, d = 1, 10, 100, 1000
     >>> [each.factors for each in cover([Wanted([a, b, c]), Wanted([a, b, d])])]
     [[1, 10]]

@@ -17,14 +17,9 @@ _COMMUTES = frozenset({"add", "multiply"})
 class Exporter:
     """Emits the arithmetic of one system.
 
-    Parameters
-    ----------
-    rewriting
-        The tape that is made; variables of the system are those of the tape it reads.
-    products
-        The system, and how its monomials are made from shared products.
-    type
-        Of its results, unless all that one is made from are of another.
+    rewriting: the tape that is made; variables of the system are those of the tape it reads.
+    products: the system, and how its monomials are made from shared products.
+    type: of its results, unless all that one is made from are of another.
     """
 
     def __init__(self, rewriting: Rewriting, products: Products, type: TensorType) -> None:

@@ -33,22 +33,14 @@ _MANY = 1024
 class Options:
     """How to search.
 
-    Parameters
-    ----------
-    window, near
-        What terms are paired; see `Table`.
-    shared
-        Whether sums that occur in several places without a factor are taken out.
-    whole
-        Whether a sum of two terms serves where others contain it, in whatever way it is factored itself.
-    nest
-        Whether sums are nested after Horner first.
-    seed
-        Decides between choices that look equal; with 0 the first one is taken.
-    most
-        How many products a term counts as at most: most of a long one may be shared with others.
-    inside
-        Whether a coefficient that both terms of a divisor have stays in it: ``3*a - 3*b`` rather than ``3*(a - b)``.
+    window, near: what terms are paired; see `Table`.
+    shared: whether sums that occur in several places without a factor are taken out.
+    whole: whether a sum of two terms serves where others contain it, in whatever way it is factored itself.
+    nest: whether sums are nested after Horner first.
+    seed: decides between choices that look equal; with 0 the first one is taken.
+    most: how many products a term counts as at most: most of a long one may be shared with others.
+    inside: whether a coefficient that both terms of a divisor have stays in it: ``3*a - 3*b`` rather than ``3*(a -
+        b)``.
     """
 
     window: int = 64
@@ -76,14 +68,9 @@ def factor_anew(
 ) -> dict[int, tuple[int, ...]]:
     """``sums``, of which all but a few have been factored already, factored.
 
-    Parameters
-    ----------
-    changed
-        Those few.
-    known
-        Where each divisor occurs in the others.
-    divisor
-        The number of one that is taken out before all others.
+    changed: those few.
+    known: where each divisor occurs in the others.
+    divisor: the number of one that is taken out before all others.
     """
     return _Factoring(table, sums, options, known).run(changed, divisor)
 

@@ -12,8 +12,6 @@ __all__ = ["Costs", "saved"]
 def saved(left: Term, right: Term) -> tuple[float, float]:
     """How many operations on numbers it saves to divide two terms by what they have in common, and how many are left.
 
-    Examples
-    --------
     >>> x, y, z = 1, 2, 3
     >>> saved((1.0, ((x, 1), (y, 1))), (3.0, ((x, 1), (z, 2))))
     (1, 3)

@@ -185,14 +185,9 @@ def imported(
 ) -> PolynomialSystem:
     """The polynomials of ``ops``, all of one shape and dtype.
 
-    Parameters
-    ----------
-    roots
-        Results that something else reads.
-    ordered
-        Variables whose sums keep the user's order.
-    uses
-        How often each variable is read.
+    roots: results that something else reads.
+    ordered: variables whose sums keep the user's order.
+    uses: how often each variable is read.
     """
     ops = list(ops)
     importer = _Importer(tape, ordered, uses, bool(tape.types[ops[0].result].shape))

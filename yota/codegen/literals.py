@@ -106,8 +106,6 @@ def brackets(
 
     ``cut`` is an axis of the array and the text that stands for the entry there.
 
-    Examples
-    --------
     >>> brackets((Slice(1, 4), NEWAXIS, Slice(0, 3)), (4, 3))
     '[1:, None]'
     """

@@ -29,17 +29,9 @@ def check(
 ) -> None:
     """Refuse a schedule in which something reads what is not there any more, or not yet.
 
-    Parameters
-    ----------
-    nested
-        Results that are computed where they are used.
-    freed
-        By the first result of a unit, variables whose memory is given back after it.
-
-    Raises
-    ------
-    ScheduleError
-        If memory holds something else, or nothing.
+    nested: results that are computed where they are used.
+    freed: by the first result of a unit, variables whose memory is given back after it.
+    Raises ScheduleError if memory holds something else, or nothing.
     """
     _Schedule(tape, units, storage, nested, freed or {}).check()
 

@@ -32,8 +32,6 @@ _SMALLEST, _LARGEST = 1e-280, 1e280
 def multiply(left: Monomial, right: Monomial) -> Monomial:
     """The product.
 
-    Examples
-    --------
     >>> multiply(((1, 1), (2, 1)), ((2, 2),))
     ((1, 1), (2, 3))
     """
@@ -52,8 +50,6 @@ def multiply(left: Monomial, right: Monomial) -> Monomial:
 def common(left: Monomial, right: Monomial) -> Monomial:
     """The greatest common divisor.
 
-    Examples
-    --------
     >>> common(((1, 1), (2, 3)), ((2, 2), (5, 1)))
     ((2, 2),)
     """
@@ -64,8 +60,6 @@ def common(left: Monomial, right: Monomial) -> Monomial:
 def parted(left: Monomial, right: Monomial) -> tuple[Monomial, Monomial, Monomial]:
     """The greatest common divisor, and what is left of each.
 
-    Examples
-    --------
     >>> parted(((1, 1), (2, 3)), ((2, 2), (5, 1)))
     (((2, 2),), ((1, 1), (2, 1)), ((5, 1),))
     """
@@ -97,8 +91,6 @@ def quotient(monomial: Monomial, divisor: Monomial) -> Monomial:
 def chain_length(exponent: int) -> int:
     """Number of products for a power by repeated squaring.
 
-    Examples
-    --------
     >>> [chain_length(n) for n in (1, 2, 3, 4, 7)]
     [0, 1, 2, 2, 4]
     """
@@ -108,8 +100,6 @@ def chain_length(exponent: int) -> int:
 def length(monomial: Monomial) -> int:
     """Number of products in a monomial.
 
-    Examples
-    --------
     >>> length(((1, 2), (3, 1))), length(())
     (2, -1)
     """
@@ -124,8 +114,6 @@ def same_scale(left: float, right: float) -> bool:
 def is_multiple(number: float, unit: float) -> bool:
     """Whether ``number / unit`` is an integer, and exact.
 
-    Examples
-    --------
     >>> is_multiple(-6.0, 3.0), is_multiple(0.5, 0.1), 0.5 / 0.1
     (True, False, 5.0)
     """
@@ -136,8 +124,6 @@ def is_multiple(number: float, unit: float) -> bool:
 def reduced(first: float, second: float) -> tuple[float, float, float] | None:
     """Coefficients as ``scale * (a, b)`` with ``a`` positive and ``scale``, ``a`` and ``b`` exact; None for 0.
 
-    Examples
-    --------
     >>> reduced(6.0, -2.0), reduced(-0.3, 0.3), reduced(0.5, 3.0)
     ((2.0, 3.0, -1.0), (-0.3, 1.0, -1.0), (1.0, 0.5, 3.0))
     """

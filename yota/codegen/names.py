@@ -17,8 +17,6 @@ _LONGEST = 32
 def identifier(text: str) -> str:
     """``text`` as an ASCII identifier that is no keyword and no builtin.
 
-    Examples
-    --------
     >>> identifier("W"), identifier("layers.0.b"), identifier("lambda"), identifier("café")
     ('W', 'layers_0_b', 'lambda_', 'cafe')
     """
@@ -45,10 +43,7 @@ def _ascii(character: str) -> str:
 class Names:
     """Hands out names, each once.
 
-    Parameters
-    ----------
-    reserved
-        Names that generated code uses already.
+    reserved: names that generated code uses already.
     """
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
@@ -66,8 +61,6 @@ class Names:
     def among(self, words: Iterable[str], count: int, avoided: Collection[str] = ()) -> list[str]:
         """The first ``count`` of ``words`` that are free and not ``avoided``; more if there are not so many.
 
-        Examples
-        --------
         >>> Names(["j"]).among("ijk", 3, ["i"])
         ['k', 'i_1', 'j_1']
         """

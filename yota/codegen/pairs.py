@@ -22,8 +22,6 @@ _SAMPLE, _MANY = 8, 1 << 30
 def length(monomial: Mapping[int, int]) -> int:
     """Number of products that a monomial takes by itself.
 
-    Examples
-    --------
     >>> length({1: 2, 3: 1}), length({1: 1}), length({})
     (2, 0, 0)
     """
@@ -36,8 +34,6 @@ def length(monomial: Mapping[int, int]) -> int:
 def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
     """Pairs of factors of a monomial, and how often each occurs in it.
 
-    Examples
-    --------
     >>> occurrences({1: 2, 3: 2})
     {(1, 3): 2, (1, 1): 1, (3, 3): 1}
     """
@@ -58,20 +54,10 @@ def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
 def extract(monomials: Sequence[MutableMapping[int, int]], atom: Callable[[], int]) -> dict[int, Pair]:
     """Replace pairs of factors that occur more than once in ``monomials`` by atoms of their own, in place.
 
-    Parameters
-    ----------
-    monomials
-        Atoms and their exponents.
-    atom
-        Gives new atoms.
+    monomials: atoms and their exponents.
+    atom: gives new atoms.
+    Returns the pairs, in the order in which they were found, by their atoms.
 
-    Returns
-    -------
-    dict
-        The pairs, in the order in which they were found, by their atoms.
-
-    Examples
-    --------
     >>> monomials = [{1: 1, 2: 1, 3: 1}, {1: 1, 2: 1, 4: 1}]
     >>> extract(monomials, lambda: 5), monomials
     ({5: (1, 2)}, [{3: 1, 5: 1}, {4: 1, 5: 1}])

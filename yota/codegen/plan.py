@@ -31,12 +31,8 @@ def marked(lines: Iterable[str], *variables: int) -> list[str]:
 class Loop:
     """A loop over pieces of one axis.
 
-    Parameters
-    ----------
-    header
-        The ``for`` line.
-    lines
-        Statements of its body.
+    header: the ``for`` line.
+    lines: statements of its body.
     """
 
     header: str
@@ -64,18 +60,11 @@ class Buffer:
 class Workspace:
     """Scratch memory that one call in progress owns.
 
-    Parameters
-    ----------
-    kept
-        How many may wait for the next call.
-    buffers
-        What is allocated.
-    pack
-        Statement that returns arrays of the shapes that the function works with, each in the memory of a buffer.
-    unpack
-        Statements that give these arrays their names in the function.
-    pool, maker
-        Names of those that wait, and of the function that makes one.
+    kept: how many may wait for the next call.
+    buffers: what is allocated.
+    pack: statement that returns arrays of the shapes that the function works with, each in the memory of a buffer.
+    unpack: statements that give these arrays their names in the function.
+    pool, maker: names of those that wait, and of the function that makes one.
     """
 
     kept: int
@@ -90,26 +79,15 @@ class Workspace:
 class FunctionPlan:
     """A module with one function.
 
-    Parameters
-    ----------
-    banner
-        Lines of the module's docstring.
-    imports
-        Lines that import what the function calls.
-    constants
-        Assignments at module level.
-    workspaces
-        None or one.
-    decorators
-        Lines ahead of ``def``.
-    name, parameters
-        The signature.
-    steps
-        The body.
-    result
-        Expression that is returned.
-    helpers
-        Texts of functions that it calls.
+    banner: lines of the module's docstring.
+    imports: lines that import what the function calls.
+    constants: assignments at module level.
+    workspaces: None or one.
+    decorators: lines ahead of ``def``.
+    name, parameters: the signature.
+    steps: the body.
+    result: expression that is returned.
+    helpers: texts of functions that it calls.
     """
 
     banner: tuple[str, ...]

@@ -40,12 +40,8 @@ _MOST_SUMS = 6
 def revise(system: PolynomialSystem, seed: int = 1, *, seconds: float = 10.0) -> Table:
     """The terms and sums of ``system``, on scalars, factored to few operations.
 
-    Parameters
-    ----------
-    seed
-        Of all choices.
-    seconds
-        About how long it takes at most; what is counted is steps.
+    seed: of all choices.
+    seconds: about how long it takes at most; what is counted is steps.
     """
     return _Revision(system, random.Random(seed)).run(seconds)
 

@@ -29,18 +29,11 @@ _FAST_DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
 class FunctionText:
     """One function of the module.
 
-    Parameters
-    ----------
-    decorators
-        Lines ahead of ``def``.
-    remarks
-        Comments at the top of the body.
-    reads
-        Statements that take the arguments apart.
-    body
-        The rest, the ``return`` at the end.
-    fallback
-        Function to call instead when the body raises; empty if it cannot.
+    decorators: lines ahead of ``def``.
+    remarks: comments at the top of the body.
+    reads: statements that take the arguments apart.
+    body: the rest, the ``return`` at the end.
+    fallback: function to call instead when the body raises; empty if it cannot.
     """
 
     name: str
@@ -109,14 +102,9 @@ def _is_scalar_op(
 def plan_scalar(tape: Tape, *, strict: bool = False, values: int = 1, names: Names | None = None) -> ScalarPlan:
     """The plan of a scalar tape.
 
-    Parameters
-    ----------
-    strict
-        Compute values with NumPy's functions wherever Python's differ in the last bit.
-    values
-        How many of the outputs, the first ones, are values.
-    names
-        Names of the module, where it has more functions.
+    strict: compute values with NumPy's functions wherever Python's differ in the last bit.
+    values: how many of the outputs, the first ones, are values.
+    names: names of the module, where it has more functions.
     """
     names = names or Names(_OWN_NAMES)
     entry = names.fresh(tape.name)

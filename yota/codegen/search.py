@@ -41,13 +41,9 @@ def forms(tape: Tape) -> list[Tape]:
 def search(tapes: Sequence[Tape], *, seconds: float, strict: bool = False, values: int = 1) -> tuple[int, Tape]:
     """The shortest form that is found of any of several tapes that compute the same, and the number of that tape.
 
-    Parameters
-    ----------
-    seconds
-        How long to search at most, on a machine of today: it is steps that are counted, so that the same comes out
+    seconds: how long to search at most, on a machine of today: it is steps that are counted, so that the same comes out
         everywhere.
-    strict, values
-        See `optimise`.
+    strict, values: see `optimise`.
     """
     quick = [_again(optimise(tape, strict=strict, values=values), strict=strict, values=values) for tape in tapes]
     counts = [elements(tape) for tape in quick]

@@ -22,21 +22,13 @@ _MOST = 400
 class Products:
     """Monomials of a table as products of few factors.
 
-    Attributes
-    ----------
-    numbers
-        Atoms that stand for constants, and their values.
-    pairs
-        Atoms that stand for products of two atoms.
-    terms, times
-        Coefficients (without sign) and monomials; and how often each occurs. The place in these lists is the number of
-        a term.
-    factors
-        The atoms of each product with exponents; none for numbers.
-    parts
-        The terms of each sum and quotient, and whether they are positive.
-    roots
-        The term of each root, and whether it is positive.
+    numbers: atoms that stand for constants, and their values.
+    pairs: atoms that stand for products of two atoms.
+    terms, times: coefficients (without sign) and monomials; and how often each occurs. The place in these lists is the
+        number of a term.
+    factors: the atoms of each product with exponents; none for numbers.
+    parts: the terms of each sum and quotient, and whether they are positive.
+    roots: the term of each root, and whether it is positive.
     """
 
     def __init__(self, table: Table) -> None:

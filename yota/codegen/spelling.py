@@ -20,26 +20,15 @@ __all__ = ["MATH_NAMES", "Spelling", "binary", "spell"]
 class Spelling:
     """An expression with holes.
 
-    Parameters
-    ----------
-    text
-        Format string over the operands' texts.
-    level
-        How tightly it binds.
-    needs
-        For each operand, how tightly it must bind to stand there without parentheses.
-    repeated
-        Whether operands occur several times, so that they must be names.
-    imports
-        Names from ``math`` that it uses, or a module to import as it is.
-    raises
-        Whether it can raise where NumPy gives an infinity or NaN.
-    warns
-        Whether NumPy may warn in it.
-    simd
-        Function of libm to be declared as one that has a vector form.
-    part
-        Template of an inline function that it calls.
+    text: format string over the operands' texts.
+    level: how tightly it binds.
+    needs: for each operand, how tightly it must bind to stand there without parentheses.
+    repeated: whether operands occur several times, so that they must be names.
+    imports: names from ``math`` that it uses, or a module to import as it is.
+    raises: whether it can raise where NumPy gives an infinity or NaN.
+    warns: whether NumPy may warn in it.
+    simd: function of libm to be declared as one that has a vector form.
+    part: template of an inline function that it calls.
     """
 
     text: str
@@ -192,18 +181,11 @@ def spell(
 ) -> Spelling:
     """How ``op`` is written.
 
-    Parameters
-    ----------
-    type, operands
-        Types of its result and of its operands.
-    fast
-        On Python numbers; else on NumPy scalars.
-    exact
-        The result must have NumPy's bits.
-    function
-        Text of the function itself, for ops that have no spelling of their own.
-    keywords
-        Texts of its static arguments, ``name=value`` each.
+    type, operands: types of its result and of its operands.
+    fast: on Python numbers; else on NumPy scalars.
+    exact: the result must have NumPy's bits.
+    function: text of the function itself, for ops that have no spelling of their own.
+    keywords: texts of its static arguments, ``name=value`` each.
     """
     name = _ALIASES.get(op.name, op.name)
     module = (function.rpartition(".")[0],) if function.count(".") > 1 else ()

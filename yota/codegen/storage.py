@@ -28,19 +28,11 @@ Key = Hashable
 class Storage:
     """Where arrays live.
 
-    Parameters
-    ----------
-    slot
-        Number of the slot of a whole variable (key: its number) or of a piece inside a loop (key: the unit's
-        position and the variable's number).
-    slots
-        The slots.
-    inherits
-        For a variable that is written over another one: that other.
-    roots
-        For each variable, those whose memory it may look at.
-    fresh
-        Owners of memory that this call allocates and nobody else keeps.
+    slot: number of the slot of a whole variable (key: its number) or of a piece inside a loop (key: the unit's position
+        and the variable's number).
+    inherits: for a variable that is written over another one: that other.
+    roots: for each variable, those whose memory it may look at.
+    fresh: owners of memory that this call allocates and nobody else keeps.
     """
 
     slot: dict[Key, int]

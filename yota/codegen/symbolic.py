@@ -36,12 +36,8 @@ _PAIRS, _FEWEST, _MOST = 8000, 3, 8
 def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     """``tape`` with its elementwise arithmetic factored in one pass; never more operations than it had.
 
-    Parameters
-    ----------
-    strict
-        Leave what the value and the guards are computed from as it is.
-    values
-        How many of the outputs, the first ones, are values rather than derivatives.
+    strict: leave what the value and the guards are computed from as it is.
+    values: how many of the outputs, the first ones, are values rather than derivatives.
     """
 
     def quick(system: PolynomialSystem) -> Table:

@@ -62,12 +62,8 @@ def _computed(tape: Tape) -> list[TensorType]:
 class Vocabulary:
     """What is named, and how.
 
-    Attributes
-    ----------
-    mixed
-        Whether single precision or complex numbers occur, which a Python number gives way to.
-    objects
-        What the text uses by name without spelling it out.
+    mixed: whether single precision or complex numbers occur, which a Python number gives way to.
+    objects: what the text uses by name without spelling it out.
     """
 
     def __init__(self, tape: Tape, names: Names, parameters: tuple[str, ...], values: int) -> None:
@@ -147,14 +143,9 @@ def plan_reads(
 ) -> Reads:
     """Reads of all arguments of ``tape``.
 
-    Parameters
-    ----------
-    name
-        Gives the name of a variable, from a hint.
-    fast
-        As Python numbers; else as NumPy scalars.
-    mixed
-        Whether a Python number must stay one even among NumPy scalars.
+    name: gives the name of a variable, from a hint.
+    fast: as Python numbers; else as NumPy scalars.
+    mixed: whether a Python number must stay one even among NumPy scalars.
     """
     elements: dict[int, dict[tuple[int, ...], int]] = {}
     again: dict[int, int] = {}

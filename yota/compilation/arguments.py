@@ -39,10 +39,7 @@ class Arguments:
 def function_of(given: Any) -> Callable[..., Any]:
     """Return ``given`` if it is a function.
 
-    Raises
-    ------
-    ArgumentError
-        If it is not a function.
+    Raises ArgumentError if it is not a function.
     """
     if not callable(given):
         raise ArgumentError(
@@ -115,10 +112,7 @@ class _Keywords:
 def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Arguments:
     """Find the leaves of ``args``.
 
-    Raises
-    ------
-    ArgumentError
-        If an argument holds something that cannot be traced.
+    Raises ArgumentError if an argument holds something that cannot be traced.
     """
     leaves: list[Leaf] = []
     statics: list[Static] = []

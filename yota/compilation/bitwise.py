@@ -15,14 +15,9 @@ __all__ = ["with_value"]
 def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple[Tape, tuple[Any, ...]]:
     """``tape`` with its first outputs as ``exact`` computes them, and the captured arrays that it now reads.
 
-    Parameters
-    ----------
-    tape
-        A tape with adjoints; its first outputs are the values.
-    captured
-        Captured arrays, for the inputs of ``tape`` after those of the arguments.
-    exact
-        A recording of the same function call by call.
+    tape: a tape with adjoints; its first outputs are the values.
+    captured: captured arrays, for the inputs of ``tape`` after those of the arguments.
+    exact: a recording of the same function call by call.
     """
     builder = tape.builder()
     known = _inputs(builder, tape, captured, exact)

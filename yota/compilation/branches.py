@@ -21,10 +21,7 @@ MOST_TAPES = 1024
 def check_dynamic(dynamic: Any) -> None:
     """Check the option ``dynamic``.
 
-    Raises
-    ------
-    ArgumentError
-        If it is not True, False or ``"auto"``.
+    Raises ArgumentError if it is not True, False or ``"auto"``.
     """
     if not (dynamic is True or dynamic is False or dynamic == "auto"):
         raise ArgumentError(f"dynamic={dynamic!r} is not known; it is True, False or 'auto'")
@@ -33,10 +30,7 @@ def check_dynamic(dynamic: Any) -> None:
 def follow(dynamic: Dynamic, fault: StaleTapeError, guard: Guard, count: int) -> None:
     """Raise the error of a failed guard, unless a further tape is allowed after ``count`` tapes.
 
-    Raises
-    ------
-    StaleTapeError
-        If no further tape is allowed.
+    Raises StaleTapeError if no further tape is allowed.
     """
     if guard.kind == "points" and fault.decision[1]:
         raise fault  # Points differ from one another: one tape cannot hold for all.

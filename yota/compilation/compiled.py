@@ -50,20 +50,12 @@ _log = logging.getLogger("yota")
 class Compilation:
     """One compilation.
 
-    Parameters
-    ----------
-    name
-        Name of the compiled function, such as ``value_and_grad of rosen``.
-    arguments
-        Types of its arguments.
-    target
-        Target of the code.
-    why
-        Reason of the compilation.
-    seconds
-        Wall time, tracing included.
-    when
-        Time of the compilation.
+    name: name of the compiled function, such as ``value_and_grad of rosen``.
+    arguments: types of its arguments.
+    target: target of the code.
+    why: reason of the compilation.
+    seconds: wall time, tracing included.
+    when: time of the compilation.
     """
 
     name: str
@@ -82,14 +74,8 @@ class Compilation:
 class Information:
     """Result of `Compiled.info`; it prints one line for each compilation.
 
-    Parameters
-    ----------
-    title
-        Name and target of the function, and the number of compiled forms.
-    compilations
-        The last hundred compilations, including those of the functions that it calls.
-    calls
-        Number of calls.
+    title: name and target of the function, and the number of compiled forms.
+    compilations: the last hundred compilations, including those of the functions that it calls.
     """
 
     title: str
@@ -103,22 +89,13 @@ class Information:
 class Journal:
     """The compilations of one function.
 
-    Attributes
-    ----------
-    name, target
-        Name and target of the function.
-    entries
-        The last compilations.
-    live
-        Number of compilations since the compiled code was last dropped.
-    latest
-        Tape and source of the last compilation.
-    records
-        Records by key from which another process loads the same code; see `yota.compilation.kept`.
-    parts
-        Functions that it calls, which have journals of their own.
-    awaited
-        Functions that background compilation will replace by C code.
+    name, target: name and target of the function.
+    entries: the last compilations.
+    live: number of compilations since the compiled code was last dropped.
+    latest: tape and source of the last compilation.
+    records: records by key from which another process loads the same code; see `yota.compilation.kept`.
+    parts: functions that it calls, which have journals of their own.
+    awaited: functions that background compilation will replace by C code.
     """
 
     __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")

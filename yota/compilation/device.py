@@ -21,10 +21,7 @@ __all__ = ["beside", "captor_of", "computed", "joined", "on_host", "stacked", "t
 def target_for(target: Target, arguments: Arguments) -> Target:
     """The target for these arguments: GPU arrays select "cuda".
 
-    Raises
-    ------
-    ArgumentError
-        If some arrays are on the GPU and others are not.
+    Raises ArgumentError if some arrays are on the GPU and others are not.
     """
     there = [leaf for leaf in arguments.leaves if is_on_device(leaf.value)]
     if not there:

@@ -79,20 +79,11 @@ def place_of(
 ) -> Place | None:
     """The place of the code of a function for argument types like these; None if it is not stored.
 
-    Parameters
-    ----------
-    function
-        The user's function.
-    others
-        Arguments that contain code.
-    arguments
-        The arguments.
-    options
-        Further options that the code depends on.
-    target
-        Target of the generated code.
-    journal
-        Journal to which records are added.
+    function: the user's function.
+    others: arguments that contain code.
+    options: further options that the code depends on.
+    target: target of the generated code.
+    journal: journal to which records are added.
     """
     if target.name == "cuda" or not settings.keeps:
         return None
@@ -145,18 +136,11 @@ def _name(primitive: Primitive) -> str:
 class Place:
     """The place of the code of one function for one combination of argument types.
 
-    Parameters
-    ----------
-    ask
-        Returns the data that the function reads now.
-    rest
-        Digest of everything else that the code depends on.
-    store
-        The private cache.
-    before
-        The data that the function read before it was traced.
-    records
-        Stored or loaded records by key, for pickles.
+    ask: returns the data that the function reads now.
+    rest: digest of everything else that the code depends on.
+    store: the private cache.
+    before: the data that the function read before it was traced.
+    records: stored or loaded records by key, for pickles.
     """
 
     ask: Callable[..., Read]
@@ -176,10 +160,7 @@ class Place:
     def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
         """The stored tape and source, and their origin; None if there is no intact record.
 
-        Raises
-        ------
-        Instead
-            If the record says that there is no such code.
+        Raises Instead if the record says that there is no such code.
         """
         brought = _brought.get(self._key)
         record = brought or self.store.noted(self._file)

@@ -23,18 +23,11 @@ Wrt = int | str | tuple[int | str, ...] | None
 class Layout:
     """The conversion of adjoints to the caller's gradient.
 
-    Parameters
-    ----------
-    positions
-        Positions of the requested arguments.
-    single
-        Whether the caller receives one gradient and not a tuple.
-    slots
-        For each leaf its argument and field path.
-    wanted
-        Indices of the leaves to differentiate by.
-    boxed
-        Indices of leaves that are 0-d arrays, whose adjoints must be arrays too.
+    positions: positions of the requested arguments.
+    single: whether the caller receives one gradient and not a tuple.
+    slots: for each leaf its argument and field path.
+    wanted: indices of the leaves to differentiate by.
+    boxed: indices of leaves that are 0-d arrays, whose adjoints must be arrays too.
     """
 
     positions: tuple[int, ...]
@@ -65,10 +58,7 @@ class Layout:
 def checked(wrt: Any) -> Wrt:
     """``wrt`` as positions and names.
 
-    Raises
-    ------
-    ArgumentError
-        If it has another type.
+    Raises ArgumentError if it has another type.
     """
     if wrt is None or isinstance(wrt, str):
         return wrt
@@ -94,10 +84,7 @@ def _place(wrt: Any) -> int | str:
 def layout_of(function: Callable[..., Any], wrt: Wrt, hidden: int, arguments: Arguments) -> Layout:
     """The layout for a call of ``function``, whose first ``hidden`` arguments are bound.
 
-    Raises
-    ------
-    ArgumentError
-        If ``wrt`` names no argument, or one without a derivative.
+    Raises ArgumentError if ``wrt`` names no argument, or one without a derivative.
     """
     positions = _positions(function, wrt, hidden, len(arguments.values))
     wanted = tuple(

@@ -14,8 +14,6 @@ _RULE = "rule "
 def reference(known: Primitive) -> str | None:
     """The name of a primitive for other processes; None if it has no rule.
 
-    Examples
-    --------
     >>> reference(catalog.primitive("exp"))
     'exp'
     """

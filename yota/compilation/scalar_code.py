@@ -55,18 +55,11 @@ def shortest(
 ) -> Tape:
     """The simplified tape of a derivative; it is scalar code if the value is.
 
-    Parameters
-    ----------
-    tape
-        The derivative.
-    value
-        The tape of the value.
-    derive
-        Returns derivatives of other forms of the value, the most promising first.
-    target
-        Target of the code; ``effort="high"`` selects a long search for fewer operations.
-    values
-        See `optimise`.
+    tape: the derivative.
+    value: the tape of the value.
+    derive: returns derivatives of other forms of the value, the most promising first.
+    target: target of the code; ``effort="high"`` selects a long search for fewer operations.
+    values: see `optimise`.
     """
     found = simplified(tape, target)
     if target.strict or any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):

@@ -57,18 +57,11 @@ class _Choice:
 class Merged:
     """A merged tape of recordings of one function with the same ops.
 
-    Parameters
-    ----------
-    recording
-        The first recording.
-    rows
-        The guards and constants of each recording.
-    guards
-        Numbers of the guards with different outcomes.
-    choices
-        The selected constants, by positions of op and operand.
-    known
-        The combinations of guard outcomes that a recording has confirmed.
+    recording: the first recording.
+    rows: the guards and constants of each recording.
+    guards: numbers of the guards with different outcomes.
+    choices: the selected constants, by positions of op and operand.
+    known: the combinations of guard outcomes that a recording has confirmed.
     """
 
     recording: Recording

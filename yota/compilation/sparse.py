@@ -18,10 +18,7 @@ _Places: TypeAlias = "Sequence[int] | np.ndarray"
 def library() -> Any:
     """``scipy.sparse``.
 
-    Raises
-    ------
-    ArgumentError
-        If SciPy is not installed.
+    Raises ArgumentError if SciPy is not installed.
     """
     try:
         import scipy.sparse
@@ -34,14 +31,9 @@ def library() -> Any:
 class CompressedRows:
     """Positions of the entries of a sparse matrix, in CSR format.
 
-    Parameters
-    ----------
-    shape
-        Of the matrix.
-    columns
-        The column of each entry, row by row.
-    starts
-        Start of each row among the entries, and the end of the last row.
+    shape: of the matrix.
+    columns: the column of each entry, row by row.
+    starts: start of each row among the entries, and the end of the last row.
     """
 
     shape: tuple[int, int]
@@ -58,8 +50,6 @@ class CompressedRows:
     def matrix(self, data: Any) -> Any:
         """A ``scipy.sparse.csr_array`` of the entries ``data``, with its own copy of the pattern.
 
-        Examples
-        --------
         >>> import numpy as np
         >>> CompressedRows.of([0, 2], [1, 0], (3, 2)).matrix(np.array([1.0, 2.0])).toarray()
         array([[0., 1.],

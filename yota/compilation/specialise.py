@@ -44,16 +44,10 @@ __all__ = [
 class Target:
     """Options of code generation.
 
-    Parameters
-    ----------
-    name
-        Of the target.
-    strict
-        Whether the value must equal NumPy's bit for bit.
-    effort
-        Effort of the search for fewer operations: "quick" or "high".
-    seconds
-        Approximate duration of the "high" search.
+    name: of the target.
+    strict: whether the value must equal NumPy's bit for bit.
+    effort: effort of the search for fewer operations: "quick" or "high".
+    seconds: approximate duration of the "high" search.
     """
 
     name: str = "numpy"
@@ -124,10 +118,7 @@ def is_in_c(target: Target) -> bool:
 def needed() -> None:
     """Check that C can be compiled here.
 
-    Raises
-    ------
-    CompilerError
-        If not.
+    Raises CompilerError if not.
     """
     from yota.runtime import native
 
@@ -165,29 +156,17 @@ def _compiled_for_cuda(tape: Tape, values: int) -> tuple[Callable[..., Any], str
 class Gradient:
     """A tape with adjoints.
 
-    Parameters
-    ----------
-    tape
-        Its outputs are the value and the adjoints.
-    leaves
-        The leaves of the adjoints.
-    captured
-        Captured arrays, for the inputs that follow those of the leaves.
-    contents
-        Captured arrays whose content the tape relies on.
-    ran
-        The user's code objects that ran.
-    observed
-        Observed uses of captured arrays.
-    aux
-        The form of the auxiliary result, if there is one; its parts are outputs after the value. For matrices it is
+    tape: its outputs are the value and the adjoints.
+    leaves: the leaves of the adjoints.
+    captured: captured arrays, for the inputs that follow those of the leaves.
+    contents: captured arrays whose content the tape relies on.
+    ran: the user's code objects that ran.
+    observed: observed uses of captured arrays.
+    aux: the form of the auxiliary result, if there is one; its parts are outputs after the value. For matrices it is
         the form of the whole result if its parts were joined.
-    rows
-        Positions of the entries of a sparse matrix, the last output.
-    relied
-        Values of inputs, by number, for which alone this code is valid.
-    recorded
-        The differentiated recording, if others may be merged with it.
+    rows: positions of the entries of a sparse matrix, the last output.
+    relied: values of inputs, by number, for which alone this code is valid.
+    recorded: the differentiated recording, if others may be merged with it.
     """
 
     tape: Tape
@@ -234,12 +213,8 @@ class Gradient:
 class Instead(Exception):
     """There is no code of the requested kind; another function computes the result.
 
-    Parameters
-    ----------
-    what
-        Describes that function, as plain data.
-    ran
-        The user's code objects that ran before.
+    what: describes that function, as plain data.
+    ran: the user's code objects that ran before.
     """
 
     def __init__(self, what: Any, ran: Sequence[Running] = ()) -> None:
@@ -269,10 +244,7 @@ class Specialisation:
     def run(self, leaves: Sequence[Any]) -> tuple[Specialisation, Any]:
         """Call the tape whose guards hold; return its specialisation and outputs.
 
-        Raises
-        ------
-        StaleTapeError
-            If the guards of no tape hold.
+        Raises StaleTapeError if the guards of no tape hold.
         """
         chosen = self
         while True:

@@ -32,18 +32,11 @@ _FUTURE, _STANDARD = "__future__", ("collections", "math", "typing")
 class Banner:
     """What a module says about itself.
 
-    Parameters
-    ----------
-    summary
-        The first line of its docstring.
-    description
-        The others.
-    command
-        Lines of the command that generates it again.
-    license
-        Text of a header.
-    source
-        The user's source.
+    summary: the first line of its docstring.
+    description: the others.
+    command: lines of the command that generates it again.
+    license: text of a header.
+    source: the user's source.
     """
 
     summary: str

@@ -17,8 +17,6 @@ MODULES = (choices, factors, incomplete)
 def renamed(text: str) -> str:
     """Generated code that calls them by the names that they have in a module.
 
-    Examples
-    --------
     >>> renamed("w, v = yota.ir.factors.eig(a)")
     'w, v = _own__eig(a)'
     """

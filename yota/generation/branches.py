@@ -42,10 +42,7 @@ _Key: TypeAlias = "tuple[Location | None, str, Any, int]"
 class Branches:
     """The decisions of recordings at several sizes, as functions of the sizes.
 
-    Parameters
-    ----------
-    names
-        Names of the sizes.
+    names: names of the sizes.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -67,10 +64,8 @@ class Branches:
     def untried(self) -> Iterator[tuple[dict[str, int], Decision]]:
         """Sizes, one for each new combination of outcomes, with a decision that comes out otherwise there.
 
-        Raises
-        ------
-        ArgumentError
-            If there are too many combinations, or a decision depends on something that is no expression of sizes.
+        Raises ArgumentError if there are too many combinations, or a decision depends on something that is no
+            expression of sizes.
         """
         rules = self._rules()
         if not rules:

@@ -15,16 +15,10 @@ __all__ = ["Conditions"]
 class Conditions:
     """What sizes must be for code to hold: expressions of them that are not negative.
 
-    Parameters
-    ----------
-    samples
-        The sizes at which the code was made.
-    names
-        What sizes are called in the code.
-    spell
-        How the code writes an expression of sizes, which is given in Python.
-    least
-        The smallest extents for which the function is defined.
+    samples: the sizes at which the code was made.
+    names: what sizes are called in the code.
+    spell: how the code writes an expression of sizes, which is given in Python.
+    least: the smallest extents for which the function is defined.
     """
 
     def __init__(

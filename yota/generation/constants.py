@@ -46,10 +46,7 @@ class Constants:
     def array(self, hint: str, value: np.ndarray[Any, Any]) -> str:
         """Name of an array.
 
-        Raises
-        ------
-        CodegenError
-            If it is too large to be written out, or holds something else than numbers.
+        Raises CodegenError if it is too large to be written out, or holds something else than numbers.
         """
         kind = value.dtype.kind
         if kind not in "biufc" or value.dtype.itemsize > (16 if kind == "c" else 8):
@@ -91,8 +88,6 @@ class Constants:
 def name_of_form(text: str) -> str:
     """What an array is called that ``text`` makes, where the function gives it no name.
 
-    Examples
-    --------
     >>> name_of_form("np.arange(N, dtype=np.int64)"), name_of_form("1.0 - np.eye(3)")
     ('positions', 'off_diagonal')
     """

@@ -30,14 +30,9 @@ _UNROLLED = 16
 class Derivative:
     """A recording.
 
-    Parameters
-    ----------
-    tape
-        The recording.
-    like
-        Type of the whole result.
-    extra
-        A further argument of the recording: what it multiplies the matrix by. None if it gives the whole matrix.
+    tape: the recording.
+    like: type of the whole result.
+    extra: a further argument of the recording: what it multiplies the matrix by. None if it gives the whole matrix.
     """
 
     tape: Tape

@@ -30,8 +30,6 @@ _NAMES = {"np": np, "math": math, "float": float, "complex": complex}
 def evaluated(text: str, size: Mapping[str, Any]) -> Any:
     """What an expression gives at one size.
 
-    Examples
-    --------
     >>> evaluated("np.full((N, 2), N * (N - 1) // 2)", {"N": 3})
     array([[3, 3],
            [3, 3],

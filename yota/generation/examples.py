@@ -28,10 +28,7 @@ class Integers:
     Two along the last axis of a table, and two at the same place of two arrays, differ: the distance between points
     with these indices is not zero. Any array of more than one row has an index twice.
 
-    Parameters
-    ----------
-    bound
-        What they are less than.
+    bound: what they are less than.
     """
 
     bound: int
@@ -41,8 +38,6 @@ class Integers:
     def beside(cls, arrays: Iterable[tuple[np.dtype[Any], Iterable[int]]]) -> Integers:
         """The integers of examples that have these dtypes and shapes.
 
-        Examples
-        --------
         >>> Integers.beside([(np.dtype(np.float64), (9, 3)), (np.dtype(np.int64), (5, 2))]).bound
         3
         """
@@ -85,8 +80,6 @@ def example(spec: Spec, sizes: Mapping[str, int] | None = None, integers: Intege
     Floating-point values lie between 1/4 and 3/4, and square matrices are symmetric and positive definite, so that
     most functions have a value there. Integers are zero, unless ``integers`` says what they are.
 
-    Examples
-    --------
     >>> example(Array("float64", (2,))).shape
     (2,)
     """
@@ -138,13 +131,8 @@ def _instance(kind: type, fields: Mapping[str, Any]) -> Any:
 def spec_of(value: Any) -> Spec:
     """The spec of a value.
 
-    Raises
-    ------
-    ArgumentError
-        If the value holds something that no spec describes, such as a function.
+    Raises ArgumentError if the value holds something that no spec describes, such as a function.
 
-    Examples
-    --------
     >>> print(spec_of([np.zeros((2, 3)), 1.0, 4]))
     [float64[2,3], float, 4]
     """

@@ -232,8 +232,6 @@ def _entry(tree: ast.expr) -> Document:
 def quoted(text: str) -> str:
     """A string literal in double quotes; ASCII only, and harmless whatever the text.
 
-    Examples
-    --------
     >>> print(quoted("it's"))
     "it's"
     """

@@ -19,10 +19,8 @@ _MARKS = tuple(mark.encode() for mark in (assembly.MARK, contents.MARK))
 def check(path: Path, *, force: bool = False) -> None:
     """Refuse a path that must not be written to.
 
-    Raises
-    ------
-    ArgumentError
-        If the folder is missing, or a file is there that yota did not write and ``force`` is not given.
+    Raises ArgumentError if the folder is missing, or a file is there that yota did not write and ``force`` is not
+        given.
     """
     if path.is_dir():
         raise ArgumentError(f"{path} is a folder; name a file in it")

@@ -26,8 +26,6 @@ _PRECISE, _ROUGH = 1e-9, 1e-4
 def axes(count: int) -> tuple[str, ...]:
     """Names of the extents of ``count`` further axes.
 
-    Examples
-    --------
     >>> axes(2)
     ('further0', 'further1')
     """
@@ -45,10 +43,7 @@ def name_of_rest(call: Call) -> str:
 def flattened(request: Request) -> Request:
     """``request`` with one axis, called as `name_of_rest` says, for the further ones.
 
-    Raises
-    ------
-    ArgumentError
-        If the function does something else with further axes than with one of as many elements.
+    Raises ArgumentError if the function does something else with further axes than with one of as many elements.
     """
     call = request.call
     if not call.open:

@@ -22,8 +22,6 @@ _WORDS = ("else", "try", "except", "finally", "with", "class", "import", "from",
 def logical_lines(text: str) -> Iterator[tuple[int, int]]:
     r"""First and last line (from one) of each statement, comment on a line of its own, or blank line.
 
-    Examples
-    --------
     >>> list(logical_lines("x = (\n    1\n)\n\n# c\n"))
     [(1, 3), (4, 4), (5, 5)]
     """

@@ -44,20 +44,11 @@ class RecordClass:
 class Documented:
     """What all functions of a module have in common.
 
-    Parameters
-    ----------
-    name
-        Name of the function in the module.
-    parameters
-        Its parameters.
-    summary
-        What the user's docstring says first; empty if nothing.
-    guarded
-        Whether the tape has preconditions.
-    sizes
-        Names of sizes that the arguments give.
-    rest
-        The one of them that is the number of elements in further axes; empty if there are none.
+    name: name of the function in the module.
+    summary: what the user's docstring says first; empty if nothing.
+    guarded: whether the tape has preconditions.
+    sizes: names of sizes that the arguments give.
+    rest: the one of them that is the number of elements in further axes; empty if there are none.
     """
 
     name: str

@@ -33,16 +33,10 @@ class UnknownForm(ArgumentError):
 class General:
     """A tape for all sizes.
 
-    Parameters
-    ----------
-    tape
-        The tape of the first sample; numbers that depend on sizes are `Extent`.
-    types
-        Type of each variable.
-    constants
-        Text of each constant that depends on sizes.
-    guards
-        Guards with what they expect, as text where that depends on sizes.
+    tape: the tape of the first sample; numbers that depend on sizes are `Extent`.
+    types: type of each variable.
+    constants: text of each constant that depends on sizes.
+    guards: guards with what they expect, as text where that depends on sizes.
     """
 
     tape: Tape
@@ -61,10 +55,7 @@ class General:
 def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
     """The tape that all of ``tapes``, each at its sample, are cases of.
 
-    Raises
-    ------
-    ArgumentError
-        If they are not cases of one tape; the message names the line and the cures.
+    Raises ArgumentError if they are not cases of one tape; the message names the line and the cures.
     """
     first = tapes[0]
     for tape in tapes[1:]:
@@ -125,10 +116,7 @@ def _check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
 def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples) -> None:
     """Hold a tape of another size against the one for all sizes: ops, constants, keywords and shapes.
 
-    Raises
-    ------
-    ArgumentError
-        If it is no case of that one; the message names the line and the cures.
+    Raises ArgumentError if it is no case of that one; the message names the line and the cures.
     """
     _check_same_ops(general.tape, tape, samples)
     uses = {operand: op.location for op in reversed(general.tape.ops) for operand in op.operands}

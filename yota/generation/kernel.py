@@ -34,18 +34,11 @@ PRECONDITION = "_precondition"
 class Kernel:
     """Functions of a module that compute the outputs of one tape.
 
-    Parameters
-    ----------
-    name
-        The one to call, with an argument for each input of the tape.
-    blocks
-        Texts of its functions and of what they need beside constants.
-    imports
-        Statements that they rely on.
-    operations
-        What the banner says about its work.
-    sizes
-        Names of the sizes that it takes last.
+    name: the one to call, with an argument for each input of the tape.
+    blocks: texts of its functions and of what they need beside constants.
+    imports: statements that they rely on.
+    operations: what the banner says about its work.
+    sizes: names of the sizes that it takes last.
     """
 
     name: str
@@ -58,10 +51,7 @@ class Kernel:
 def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False, opening: Opening = FIXED) -> Kernel:
     """The kernel of ``tape``; its constants go to ``constants``.
 
-    Raises
-    ------
-    CodegenError
-        If the tape calls something that only this process has.
+    Raises CodegenError if the tape calls something that only this process has.
     """
     source = generate(run(tape, strict=strict), strict=strict, opening=opening)
     return cut(source, name, constants, opening.sizes)

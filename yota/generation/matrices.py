@@ -45,18 +45,11 @@ class _Recorded:
 class Matrices:
     """Adds functions to a module, each of which gives the tape that it was made from.
 
-    Parameters
-    ----------
-    parts
-        The module.
-    subject
-        The recorded function, at its only size or at the first.
-    common
-        What all functions of the module share.
-    strict
-        Whether the value has NumPy's bits.
-    sized
-        The function at several sizes, where sizes have names.
+    parts: the module.
+    subject: the recorded function, at its only size or at the first.
+    common: what all functions of the module share.
+    strict: whether the value has NumPy's bits.
+    sized: the function at several sizes, where sizes have names.
     """
 
     parts: Parts

@@ -11,8 +11,6 @@ __all__ = ["comment", "docstring", "shell", "visible"]
 def visible(text: str) -> str:
     r"""``text`` in printable ASCII on one line; anything else is spelled as an escape.
 
-    Examples
-    --------
     >>> print(visible("naïve\nline"))
     na\xefve\nline
     """
@@ -22,8 +20,6 @@ def visible(text: str) -> str:
 def comment(text: str, indent: str = "") -> list[str]:
     r"""``text`` as lines that begin with ``# ``.
 
-    Examples
-    --------
     >>> comment("a\n\nb ")
     ['# a', '#', '# b']
     """
@@ -35,8 +31,6 @@ def comment(text: str, indent: str = "") -> list[str]:
 def docstring(text: str) -> str:
     """``text`` on one line, fit to stand between triple quotes.
 
-    Examples
-    --------
     >>> print(docstring('say "x"'))
     say 'x'
     """

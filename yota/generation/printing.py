@@ -24,10 +24,7 @@ __all__ = ["statement"]
 def statement(tree: ast.stmt) -> Document:
     """Document of one simple statement, or of the header of a compound one.
 
-    Raises
-    ------
-    UnprintableError
-        If it is of a kind that generated code does not have.
+    Raises UnprintableError if it is of a kind that generated code does not have.
     """
     if isinstance(tree, ast.Assign) and len(tree.targets) == 1:
         return (_target(tree.targets[0]), " = ", _assigned(tree.value))

@@ -34,10 +34,7 @@ def proved(
 
     ``sized`` tells which sizes the module takes, and further small ones to try.
 
-    Raises
-    ------
-    ArgumentError
-        If it computes something else there.
+    Raises ArgumentError if it computes something else there.
     """
     # Other threads may prove modules too.
     module = types.ModuleType(f"yota.proved_{threading.get_ident()}")

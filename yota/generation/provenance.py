@@ -26,8 +26,6 @@ def called(wish: str) -> str:
 def headline(wanted: Sequence[str]) -> str:
     """What a file has, in words.
 
-    Examples
-    --------
     >>> headline(("value", "gradient", "hvp"))
     'Value, gradient and Hessian-vector product'
     """

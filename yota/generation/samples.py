@@ -21,13 +21,8 @@ Sample: TypeAlias = Callable[..., Mapping[str, Any]]
 def sampled(sample: Sample, specs: Mapping[str, Spec | None], sizes: Mapping[str, int]) -> dict[str, Any]:
     """The arguments that ``sample`` gives at ``sizes``, held against their ``specs``.
 
-    Raises
-    ------
-    ArgumentError
-        If they are no dict, or one is unknown or is not what its spec says.
+    Raises ArgumentError if they are no dict, or one is unknown or is not what its spec says.
 
-    Examples
-    --------
     >>> sampled(lambda N: {"i": np.arange(N)}, {"i": Array("int64", ("N",))}, {"N": 3})
     {'i': array([0, 1, 2])}
     """

@@ -32,20 +32,12 @@ _ANALYTIC = frozenset(
 class SelfTest:
     """Texts for the template.
 
-    Parameters
-    ----------
-    method
-        What the gradient is compared with.
-    function
-        Name of the function under test, which gives value and gradient.
-    places
-        Positions of the arguments that it differentiates by.
-    points
-        Texts of its arguments.
-    lines
-        Statements that compute ``expected`` from ``steps``.
-    tolerance
-        Largest relative difference.
+    method: what the gradient is compared with.
+    function: name of the function under test, which gives value and gradient.
+    places: positions of the arguments that it differentiates by.
+    points: texts of its arguments.
+    lines: statements that compute ``expected`` from ``steps``.
+    tolerance: largest relative difference.
     """
 
     method: str

@@ -21,18 +21,10 @@ _IMPORTED = ("np", "npt", "math", "Any")
 class Parameter:
     """One parameter.
 
-    Parameters
-    ----------
-    name
-        Its name in the module.
-    source
-        What it is in the function: an argument, or a field of one.
-    type
-        Its type.
-    shape
-        Its shape; extents that have names are written by them.
-    checked
-        Expression of the value that the kernel takes.
+    name: its name in the module.
+    source: what it is in the function: an argument, or a field of one.
+    shape: its shape; extents that have names are written by them.
+    checked: expression of the value that the kernel takes.
     """
 
     name: str

@@ -16,10 +16,7 @@ __all__ = ["sized_kernel"]
 def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Constants) -> Kernel:
     """The kernel that computes ``tapes``, one for each size at which the function was traced.
 
-    Raises
-    ------
-    CodegenError
-        If the tape calls something that only this process has.
+    Raises CodegenError if the tape calls something that only this process has.
     """
     found = sized.separated(tapes)
     made, values = [each.text for each in found.varying], [each.values for each in found.varying]

@@ -39,14 +39,9 @@ def _as_it_is(text: str) -> Spelled:
 class Samples:
     """Sizes at which a function was traced.
 
-    Parameters
-    ----------
-    names
-        Names of the sizes.
-    sizes
-        Each sample: a size for each name.
-    spell
-        How an expression, given in Python, is written.
+    names: names of the sizes.
+    sizes: each sample: a size for each name.
+    spell: how an expression, given in Python, is written.
     """
 
     names: tuple[str, ...]
@@ -58,10 +53,7 @@ class Samples:
     def text(self, values: tuple[int, ...]) -> Spelled:
         """The expression that has ``values`` at the samples.
 
-        Raises
-        ------
-        ArgumentError
-            If none is known.
+        Raises ArgumentError if none is known.
         """
         if values not in self._texts:
             text = self.whole(values)

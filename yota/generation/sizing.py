@@ -50,22 +50,14 @@ _RESERVED = ("np", "npt", "math", "Any", "float", "further")
 class Sized:
     """A function at several sizes.
 
-    Parameters
-    ----------
-    samples
-        The sizes.
-    subjects
-        The function, traced at each.
-    strict
-        Whether the value keeps NumPy's bits.
-    small
-        Sizes at which it takes another decision on them, so that generated code is to be tried there, and the decision.
-    least
-        The smallest extents for which it is defined, where they are more than 1.
-    is_checked
-        Whether code checks that each part of an array which the function takes lies inside.
-    few
-        Whether the samples are few.
+    samples: the sizes.
+    subjects: the function, traced at each.
+    strict: whether the value keeps NumPy's bits.
+    small: sizes at which it takes another decision on them, so that generated code is to be tried there, and the
+        decision.
+    least: the smallest extents for which it is defined, where they are more than 1.
+    is_checked: whether code checks that each part of an array which the function takes lies inside.
+    few: whether the samples are few.
     """
 
     samples: Samples
@@ -140,10 +132,7 @@ class Sized:
 def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
     """Trace the call at several sizes, as many as tell polynomials apart, or at a ``few`` that tell simple ones.
 
-    Raises
-    ------
-    ArgumentError
-        If a size has a name that the module needs itself.
+    Raises ArgumentError if a size has a name that the module needs itself.
     """
     try:
         return _sized(call, wrt, strict, few)
@@ -187,10 +176,8 @@ class _Trials:
     def run(self, numbers: Sequence[int]) -> None:
         """Try sizes at which a decision comes out otherwise, those next to ``numbers``, and large ones.
 
-        Raises
-        ------
-        ArgumentError
-            If the function does something else there, or arrays of such a size are too large to be tried.
+        Raises ArgumentError if the function does something else there, or arrays of such a size are too large to be
+            tried.
         """
         self._decide()
         for size in self._further(numbers):

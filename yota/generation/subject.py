@@ -41,26 +41,15 @@ _SPECS = (Array, Fixed, Record, Table, Items)
 class Call:
     """A function and the specs of its arguments.
 
-    Parameters
-    ----------
-    function
-        The plain function.
-    hidden
-        What its bound form supplies first.
-    names
-        Names of the arguments that are given.
-    specs
-        Their specs; None for a value that no spec describes.
-    values
-        Values where they were given, else None.
-    keeps
-        Whether what is computed from arrays that the function makes stays on the tape.
-    sample
-        Gives arguments by name for sizes by name, in place of those that are made up.
-    search
-        How long to look for few operations.
-    rolls
-        Whether ops that repeat become loops, at known sizes.
+    function: the plain function.
+    hidden: what its bound form supplies first.
+    names: names of the arguments that are given.
+    specs: their specs; None for a value that no spec describes.
+    values: values where they were given, else None.
+    keeps: whether what is computed from arrays that the function makes stays on the tape.
+    sample: gives arguments by name for sizes by name, in place of those that are made up.
+    search: how long to look for few operations.
+    rolls: whether ops that repeat become loops, at known sizes.
     """
 
     function: Callable[..., Any]
@@ -118,10 +107,7 @@ class Call:
 def call_of(f: Callable[..., Any], args: Any, sample: Sample | None = None) -> Call:
     """The call that ``args`` describe: specs or values, in order or by name; ``sample`` is that of `Call`.
 
-    Raises
-    ------
-    ArgumentError
-        If they do not fit the function.
+    Raises ArgumentError if they do not fit the function.
     """
     function, hidden = with_receiver(function_of(f))
     if isinstance(args, (str, *_SPECS)) or not isinstance(args, (Mapping, Sequence)):
@@ -189,22 +175,13 @@ def _found(function: Callable[..., Any], dotted: str) -> Any:
 class Subject:
     """A recorded function.
 
-    Parameters
-    ----------
-    call
-        Where it came from.
-    arguments
-        Its arguments, sorted.
-    layout
-        What it is differentiated by.
-    tape
-        Its recording.
-    function
-        The function that takes all arguments by position.
-    decisions
-        Those that the function took on sizes, where sizes are given.
-    rolls
-        Whether ops that repeat became loops.
+    call: where it came from.
+    arguments: its arguments, sorted.
+    layout: what it is differentiated by.
+    tape: its recording.
+    function: the function that takes all arguments by position.
+    decisions: those that the function took on sizes, where sizes are given.
+    rolls: whether ops that repeat became loops.
     """
 
     call: Call

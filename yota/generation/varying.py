@@ -24,18 +24,11 @@ __all__ = ["Separated", "Varying", "separated"]
 class Varying:
     """A constant that depends on sizes.
 
-    Parameters
-    ----------
-    hint
-        What it may be called.
-    text
-        Python text that makes it.
-    type
-        Its type; the shape is that of the first sample.
-    shape
-        Its extents.
-    values
-        The constant at each of the sizes at which the function was traced.
+    hint: what it may be called.
+    text: Python text that makes it.
+    type: its type; the shape is that of the first sample.
+    shape: its extents.
+    values: the constant at each of the sizes at which the function was traced.
     """
 
     hint: str
@@ -56,10 +49,7 @@ class Varying:
 class Separated:
     """A tape for all sizes, whose last inputs are ``varying``.
 
-    Parameters
-    ----------
-    tape
-        The tape for all sizes.
+    tape: the tape for all sizes.
     """
 
     varying: tuple[Varying, ...]
@@ -74,10 +64,7 @@ def separated(
     ``change`` is applied to the extents of the tape for all sizes. ``negative`` says whether arrays of positions may
     count from the end.
 
-    Raises
-    ------
-    ArgumentError
-        If the tapes are not cases of one, or an array of positions has some that count from the end.
+    Raises ArgumentError if the tapes are not cases of one, or an array of positions has some that count from the end.
     """
     own = [canonical(tape) for tape in tapes]
     general = generalised(own, samples)

@@ -30,14 +30,9 @@ _INT = np.dtype(np.int64)
 class Looping:
     """Writes one loop.
 
-    Parameters
-    ----------
-    rolling
-        The tape that it is appended to.
-    plan
-        Where its operands come from.
-    improve
-        What is done to its body, which may have loops of its own.
+    rolling: the tape that it is appended to.
+    plan: where its operands come from.
+    improve: what is done to its body, which may have loops of its own.
     """
 
     def __init__(self, rolling: Rolling, plan: Plan, improve: Rewrite) -> None:

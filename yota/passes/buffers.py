@@ -41,8 +41,6 @@ def assign(requests: Sequence[Request]) -> tuple[dict[Hashable, int], tuple[Slot
 
     First choice is the slot of an operand that dies, then the free slot of nearest size, then a fresh one.
 
-    Examples
-    --------
     >>> f8 = np.dtype(float)
     >>> first, second = Request("a", f8, 8, 0, 1), Request("b", f8, 8, 1, 2, takes_over=("a",))
     >>> assign([first, second])

@@ -22,12 +22,8 @@ _FEWEST_TRIPS = 16
 class Parted:
     """What is left of a loop.
 
-    Parameters
-    ----------
-    region, operands
-        The loop, with the operand of each input of its body but the first.
-    arrays
-        By number of an output of the body that was, the array of all its rows, which the loop no longer gives.
+    region, operands: the loop, with the operand of each input of its body but the first.
+    arrays: by number of an output of the body that was, the array of all its rows, which the loop no longer gives.
     """
 
     region: Region

@@ -97,10 +97,7 @@ _SMALLEST_TURNED = 4096
 def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
     """The tape's ops as units in the order in which they run.
 
-    Parameters
-    ----------
-    whole
-        Variables that must be computed on whole arrays, as NumPy would (strict evaluation).
+    whole: variables that must be computed on whole arrays, as NumPy would (strict evaluation).
     """
     if next(extents_in(tuple(type.shape for type in tape.types.values())), None) is not None:
         # How many rows a piece has room for is not known where rows have sizes of their own.

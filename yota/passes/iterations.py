@@ -64,12 +64,8 @@ class Plan:
 class Planner:
     """Makes plans of runs.
 
-    Parameters
-    ----------
-    columns
-        The tape.
-    rows
-        By variable, a stacked array that has it, and the number of the row.
+    columns: the tape.
+    rows: by variable, a stacked array that has it, and the number of the row.
     """
 
     columns: Columns

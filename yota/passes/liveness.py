@@ -42,16 +42,10 @@ class Unfinished:
 class Action:
     """What happens at once.
 
-    Parameters
-    ----------
-    what
-        Its name in messages.
-    reads, writes
-        Rows that it reads, and then writes.
-    over
-        Buffers that it may write while it reads them: it writes an element when it has read it, or reads all first.
-    frees
-        Buffers that hold nothing afterwards.
+    what: its name in messages.
+    reads, writes: rows that it reads, and then writes.
+    over: buffers that it may write while it reads them: it writes an element when it has read it, or reads all first.
+    frees: buffers that hold nothing afterwards.
     """
 
     what: str
@@ -64,13 +58,8 @@ class Action:
 def simulate(actions: Iterable[Action]) -> None:
     """Go through ``actions``.
 
-    Raises
-    ------
-    ScheduleError
-        If one reads what is not there: never written, freed, or overwritten by then.
+    Raises ScheduleError if one reads what is not there: never written, freed, or overwritten by then.
 
-    Examples
-    --------
     >>> write = Action("exp", writes=(Access("a", "v"),))
     >>> simulate([write, Action("sum", reads=(Access("a", "v"),))])
     >>> over = Action("setitem", reads=(Access("a", "v"),), writes=(Access("a", "w"),), over=frozenset("a"))

@@ -42,24 +42,12 @@ class Run:
 class Columns:
     """A tape as columns of numbers, one row an op.
 
-    Parameters
-    ----------
-    tape
-        The tape.
-
-    Attributes
-    ----------
-    keys
-        Of each op a number that tells its primitive, its static keywords but for positions, its types and its line.
-    operands, offsets
-        The operands of all ops, and the number of the first one of each op.
-    positions
-        Of each variable the number of the op that defines it, -1 for inputs and constants.
-    constants
-        Of each variable a number that tells the type of a constant or of an array that is an input, 0 for anything
-        else.
-    last
-        Of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
+    keys: of each op a number that tells its primitive, its static keywords but for positions, its types and its line.
+    operands, offsets: the operands of all ops, and the number of the first one of each op.
+    positions: of each variable the number of the op that defines it, -1 for inputs and constants.
+    constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
+        anything else.
+    last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
     """
 
     def __init__(self, tape: Tape) -> None:

@@ -48,21 +48,13 @@ def run(
 ) -> Tape:
     """``tape`` after all passes.
 
-    Parameters
-    ----------
-    strict
-        Leave what the value is computed from as the user wrote it, to the bit.
-    inlined
-        Whether primitives with a primal of their own are replaced by it; before a tape is differentiated they must
+    strict: leave what the value is computed from as the user wrote it, to the bit.
+    inlined: whether primitives with a primal of their own are replaced by it; before a tape is differentiated they must
         stay, because their rules count.
-    compiled
-        Whether the code will be compiled, so that scalar ops are cheap.
-    once
-        Whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
-    until
-        Stop after the first pass of this name.
-    verify
-        Called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
+    compiled: whether the code will be compiled, so that scalar ops are cheap.
+    once: whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
+    until: stop after the first pass of this name.
+    verify: called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
     """
     if verify is None and is_on():
         verify = checked

@@ -93,10 +93,7 @@ def rewritten(tape: Tape, replacement: Callable[[Rewriting, Op], int | None]) ->
 class Rewriting:
     """A tape under reconstruction.
 
-    Parameters
-    ----------
-    tape
-        The tape that is read; its inputs are taken over at once, its constants when something reads them.
+    tape: the tape that is read; its inputs are taken over at once, its constants when something reads them.
     """
 
     def __init__(self, tape: Tape) -> None:

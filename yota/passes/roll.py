@@ -23,16 +23,10 @@ _Places: TypeAlias = tuple[int, ...]
 class _Chain:
     """Writes one after the other at places of one kind: these are the same place, or have nothing in common.
 
-    Parameters
-    ----------
-    root
-        The array before the first of them, on the tape that is read.
-    pattern
-        The index without its integers.
-    writes
-        By place, the number of each write in the chain, and what was written.
-    order
-        The arrays that it made.
+    root: the array before the first of them, on the tape that is read.
+    pattern: the index without its integers.
+    writes: by place, the number of each write in the chain, and what was written.
+    order: the arrays that it made.
     """
 
     root: int

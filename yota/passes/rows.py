@@ -23,12 +23,8 @@ __all__ = ["Placement", "place"]
 class Placement:
     """How an op sits in a loop.
 
-    Parameters
-    ----------
-    axis
-        Blocked axis of the result; None if the result is complete only after the loop.
-    reads
-        For each operand the axis it is cut along, or None if it is read whole.
+    axis: blocked axis of the result; None if the result is complete only after the loop.
+    reads: for each operand the axis it is cut along, or None if it is read whole.
     """
 
     axis: int | None
@@ -40,12 +36,8 @@ def place(
 ) -> Placement | None:
     """How ``op`` fits a loop over ``extent`` rows, or None if it does not.
 
-    Parameters
-    ----------
-    known
-        Blocked axis of each operand that the loop itself computes; those are read as pieces or not at all.
-    wish
-        Axis to cut the result along (for a reduction: the operand) when no operand is known.
+    known: blocked axis of each operand that the loop itself computes; those are read as pieces or not at all.
+    wish: axis to cut the result along (for a reduction: the operand) when no operand is known.
     """
     operands = tuple(types[operand] for operand in op.operands)
     axes = tuple(known.get(operand) for operand in op.operands)

@@ -20,8 +20,6 @@ _MEAN_LENGTH = 8
 def slices(places: Any, extent: int) -> list[Slice] | None:
     """Slices of an axis that together, in this order, are the elements at ``places``; None if they are too many.
 
-    Examples
-    --------
     >>> slices(np.r_[2, 1, np.arange(100)], 100)
     [Slice(start=2, stop=None, step=-1), Slice(start=1, stop=100, step=1)]
     """

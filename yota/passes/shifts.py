@@ -23,14 +23,9 @@ __all__ = ["First", "first_pieces", "in_order", "landing"]
 class First:
     """The piece that is written first.
 
-    Parameters
-    ----------
-    number
-        Its number among the op's pieces.
-    axis, shift
-        Axis of the whole array along which pieces land, and the row on which this one starts.
-    direct
-        The variable of the piece, if the op that computes it can write it straight to its place; else None.
+    number: its number among the op's pieces.
+    axis, shift: axis of the whole array along which pieces land, and the row on which this one starts.
+    direct: the variable of the piece, if the op that computes it can write it straight to its place; else None.
     """
 
     number: int

@@ -21,12 +21,8 @@ __all__ = ["sink"]
 class _Readers:
     """The readers of each variable; a lone view stands for those who read the view.
 
-    Parameters
-    ----------
-    units
-        All units; more may come.
-    kept
-        Variables that are read from outside, too.
+    units: all units; more may come.
+    kept: variables that are read from outside, too.
     """
 
     def __init__(self, units: Sequence[Growing], kept: Container[int], types: Mapping[int, TensorType]) -> None:

@@ -32,12 +32,8 @@ class Unsuitable(Exception):
 class Unrolling(Rewriting):
     """A tape under reconstruction as scalar ops.
 
-    Parameters
-    ----------
-    tape
-        The tape that is read.
-    limit
-        Number of scalar ops beyond which it is given up.
+    tape: the tape that is read.
+    limit: number of scalar ops beyond which it is given up.
     """
 
     def __init__(self, tape: Tape, limit: int) -> None:

@@ -20,16 +20,10 @@ _LONGEST_WALK = 64
 class Chain:
     """An array and the writes into it, one after the other.
 
-    Parameters
-    ----------
-    base
-        The array before the first write.
-    ops
-        The writes in their order.
-    rows
-        For a first index that is a number: positions of the writes there.
-    wide
-        Positions of the other writes.
+    base: the array before the first write.
+    ops: the writes in their order.
+    rows: for a first index that is a number: positions of the writes there.
+    wide: positions of the other writes.
     """
 
     base: int

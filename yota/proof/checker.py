@@ -73,14 +73,9 @@ def prove_file(
 ) -> Report:
     """The report on one rule file.
 
-    Parameters
-    ----------
-    path
-        The file; nothing in it is loaded into the registry of this process.
-    points
-        Points at which each partial is measured.
-    shown
-        Gives the rules one after the other while they are proved, perhaps with a progress bar.
+    path: the file; nothing in it is loaded into the registry of this process.
+    points: points at which each partial is measured.
+    shown: gives the rules one after the other while they are proved, perhaps with a progress bar.
     """
     report = Report(str(path))
     try:

@@ -27,22 +27,13 @@ _UNMEASURED = "not measured"
 class Finding:
     """Whether a rule keeps a law.
 
-    Parameters
-    ----------
-    rule, argument
-        Which rule, and which of its operands; all of them if the latter is empty.
-    law
-        What was measured, and against what.
-    error
-        The worst error with its unit; empty where nothing was measured.
-    where
-        File and line of the rule, and the arguments at which the error is worst.
-    held
-        Whether the error is within the tolerance.
-    note
-        Why more is tolerated than usual, or why nothing was measured.
-    measured
-        The worst error as a number.
+    rule, argument: which rule, and which of its operands; all of them if the latter is empty.
+    law: what was measured, and against what.
+    error: the worst error with its unit; empty where nothing was measured.
+    where: file and line of the rule, and the arguments at which the error is worst.
+    held: whether the error is within the tolerance.
+    note: why more is tolerated than usual, or why nothing was measured.
+    measured: the worst error as a number.
     """
 
     rule: str
@@ -118,10 +109,7 @@ def measured(
 ) -> Finding:
     """The finding on the worst of several errors, each with its place; or on the first that cannot be computed.
 
-    Parameters
-    ----------
-    may_refuse
-        Whether a derivative that is refused says nothing of the rule.
+    may_refuse: whether a derivative that is refused says nothing of the rule.
     """
     worst, where = 0.0, ""
     for place, error in cases:

@@ -30,14 +30,8 @@ _CONDITIONS = frozenset(
 class Mutant:
     """A wrong rule.
 
-    Parameters
-    ----------
-    rule
-        The rule with the fault.
-    left
-        Which derivative has it.
-    change
-        What was changed.
+    rule: the rule with the fault.
+    left: which derivative has it.
     """
 
     rule: Rule

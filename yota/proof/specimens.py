@@ -27,10 +27,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {"axis": (None, 0, -1, (0, -1)), "keepdims
 class Specimen:
     """A call of a primitive.
 
-    Parameters
-    ----------
-    symmetric
-        Whether its operands stay Hermitian when they are moved.
+    symmetric: whether its operands stay Hermitian when they are moved.
     """
 
     operands: tuple[Any, ...]

@@ -31,11 +31,8 @@ __all__ = ["Survey", "survey", "without_effect"]
 class Survey:
     """How many faults were planted in the rules of a file, and how many the proof found.
 
-    Parameters
-    ----------
-    same
-        Those that change no value by more than the rule may be off anyway, such as the 1 of
-        ``x / where(x == 0, 1, z)``, with what shows it.
+    same: those that change no value by more than the rule may be off anyway, such as the 1 of ``x / where(x == 0, 1,
+        z)``, with what shows it.
     """
 
     file: str

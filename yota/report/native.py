@@ -24,12 +24,8 @@ _SHOWN = (80, 100)
 def native(tape: Tape, target: str, *, strict: bool = False) -> Generated:
     """The code of ``tape`` for a target.
 
-    Parameters
-    ----------
-    tape
-        The function with its adjoints.
-    target
-        ``"c"`` or ``"cuda"``.
+    tape: the function with its adjoints.
+    target: ``"c"`` or ``"cuda"``.
     """
     final = run(tape, strict=strict)
     found = c.generate(final, strict=strict) if target == "c" else cuda.generate(final)

@@ -35,14 +35,9 @@ class Origin(Location):
 class Reversed:
     """A tape with its adjoints.
 
-    Parameters
-    ----------
-    tape
-        The ops of the function, then those of its derivative.
-    primal
-        The op or input of the function to which each op of the derivative belongs.
-    gradients
-        Adjoint of each requested variable; None if it is zero.
+    tape: the ops of the function, then those of its derivative.
+    primal: the op or input of the function to which each op of the derivative belongs.
+    gradients: adjoint of each requested variable; None if it is zero.
     """
 
     tape: Tape
@@ -54,18 +49,11 @@ class Reversed:
 class Generated:
     """Generated code.
 
-    Parameters
-    ----------
-    parts
-        The source, in parts of one language each.
-    lines
-        Variables of the tape with adjoints that each line computes, by line number from 1.
-    final
-        The last tape.
-    lowered
-        The plan, of NumPy code.
-    kernels
-        Number of functions in another language.
+    parts: the source, in parts of one language each.
+    lines: variables of the tape with adjoints that each line computes, by line number from 1.
+    final: the last tape.
+    lowered: the plan, of NumPy code.
+    kernels: number of functions in another language.
     """
 
     parts: tuple[Part, ...]

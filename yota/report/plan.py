@@ -28,20 +28,12 @@ class Part:
 class Row:
     """One line of a column.
 
-    Parameters
-    ----------
-    label
-        Text in the margin: the line number.
-    pieces
-        Its text.
-    ops
-        Variables of the tape that the row computes, as numbers separated by spaces.
-    reads
-        Variables that its op reads, in the same form.
-    note
-        Text shown on hovering.
-    tag
-        A word at its end, such as the fusion group.
+    label: text in the margin: the line number.
+    pieces: its text.
+    ops: variables of the tape that the row computes, as numbers separated by spaces.
+    reads: variables that its op reads, in the same form.
+    note: text shown on hovering.
+    tag: a word at its end, such as the fusion group.
     """
 
     label: str

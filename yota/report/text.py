@@ -19,8 +19,6 @@ def pieces(text: str, language: str = "python") -> list[tuple[Piece, ...]]:
 
     Without Pygments, which ``yota-ad[cli]`` installs, there are no colours.
 
-    Examples
-    --------
     >>> pieces("x = 1  # one\n")
     [(Piece(kind='', text='x = '), Piece(kind='n', text='1'), Piece(kind='', text='  '), Piece(kind='c', text='# one'))]
     """

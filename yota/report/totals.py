@@ -18,14 +18,9 @@ __all__ = ["sized", "totals"]
 def totals(primal: Tape, recorded: Tape, made: Generated) -> tuple[Total, ...]:
     """The figures for a page.
 
-    Parameters
-    ----------
-    primal
-        The function.
-    recorded
-        The function with its adjoints, before any pass.
-    made
-        The generated code.
+    primal: the function.
+    recorded: the function with its adjoints, before any pass.
+    made: the generated code.
     """
     counts = ", ".join(f"{count} {name}" for name, count in operations(made.final).items())
     work = (
@@ -91,8 +86,6 @@ def _bytes(tape: Tape, variable: int) -> int:
 def sized(count: int) -> str:
     """A number of bytes as readable text.
 
-    Examples
-    --------
     >>> sized(640), sized(2_400_000)
     ('640 B', '2.4 MB')
     """

@@ -85,18 +85,11 @@ def _is_read(call: Call) -> bool:
 class _Form:
     """What sympy would make of an expression.
 
-    Parameters
-    ----------
-    values
-        At a place, at another, and at places that differ from the first in one name.
-    terms
-        Ratios of the terms of the sum that it is; one if it is none.
-    factors
-        Exponents of the factors of the product that it is, by their ratios.
-    roots
-        Roots of the values if it is a name or an opaque function.
-    fixed
-        Whether there are no names in it.
+    values: at a place, at another, and at places that differ from the first in one name.
+    terms: ratios of the terms of the sum that it is; one if it is none.
+    factors: exponents of the factors of the product that it is, by their ratios.
+    roots: roots of the values if it is a name or an opaque function.
+    fixed: whether there are no names in it.
     """
 
     values: tuple[int, ...]

@@ -27,8 +27,6 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def show(expression: Expression) -> str:
     """Text of ``expression``.
 
-    Examples
-    --------
     >>> show(Call("multiply", (Name("x"), Call("add", (Name("y"), Literal(1))))))
     'x * (y + 1)'
     """
@@ -99,8 +97,6 @@ def _parameter(parameter: Parameter) -> str:
 def signature(rule: Rule) -> str:
     """The line that begins with ``def``, without its end.
 
-    Examples
-    --------
     >>> signature(Rule("elementwise", "exp", None, (Parameter("x", Domain("real", 0.0)),), ("y",)))
     'def exp(x: Real(0.0, oo)) -> y:'
     """
@@ -122,8 +118,6 @@ def template(
 ) -> str:
     """A rule to paste and fill in, for a function of ``count`` results; operands are named or counted.
 
-    Examples
-    --------
     >>> print(template("f", "m.f", 1, True))
     @elementwise("m.f")
     def f(x: Real) -> y:

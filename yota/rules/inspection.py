@@ -55,20 +55,11 @@ class Side(NamedTuple):
 class Inspection:
     """A rule with its surroundings.
 
-    Parameters
-    ----------
-    source
-        The text it stands in.
-    rule
-        The rule.
-    peers
-        All rules of the text, in order.
-    registry
-        A registry that holds them already.
-    before
-        The registry without this text, if the text comes from outside yota.
-    only
-        The one right-hand side to look at, or None for all of them.
+    source: the text it stands in.
+    peers: all rules of the text, in order.
+    registry: a registry that holds them already.
+    before: the registry without this text, if the text comes from outside yota.
+    only: the one right-hand side to look at, or None for all of them.
     """
 
     source: Source

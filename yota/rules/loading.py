@@ -68,8 +68,6 @@ class Excerpts(Sequence[Rule]):
 def excerpts(text: str, file: str) -> tuple[Excerpt, ...]:
     r"""The rules of ``text``, unparsed.
 
-    Examples
-    --------
     >>> [found.name for found in excerpts('@nodiff("m.f")\ndef f(x: Real) -> y: ...\n', "my.rules")]
     ['f']
     """

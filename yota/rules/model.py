@@ -35,8 +35,6 @@ class Literal:
 def as_written(value: float) -> Fraction:
     """The number that a literal stands for in a formula: what is written, and not the double nearest to it.
 
-    Examples
-    --------
     >>> as_written(0.1)
     Fraction(1, 10)
     """
@@ -92,8 +90,6 @@ Expression: TypeAlias = Literal | Name | Adjoint | Call | Item | Spread
 def refusal(expression: Expression | None) -> str | None:
     """Why there is no derivative, if that is what a right-hand side says: a string in the place of a formula.
 
-    Examples
-    --------
     >>> refusal(Literal("no closed form")), refusal(Literal(0))
     ('no closed form', None)
     """
@@ -158,46 +154,24 @@ class Parameter:
 class Rule:
     """One ``def`` of a rule file.
 
-    Parameters
-    ----------
-    kind
-        ``elementwise``, ``tensor`` or ``nodiff``.
-    name
-        The primitive's short name.
-    target
-        Dotted name of the Python function it stands for, or None.
-    parameters
-        Operands first, then static keywords.
-    results
-        Names of the results.
-    primal
-        Expression of each result, for a rule that defines its function.
-    parts
-        Locals, by name: expressions that the right-hand sides below them hold.
-    shared
-        Expression of each result in terms of `parts`, of real operands: it takes the place of the function where a
+    kind: ``elementwise``, ``tensor`` or ``nodiff``.
+    name: the primitive's short name.
+    target: dotted name of the Python function it stands for, or None.
+    parameters: operands first, then static keywords.
+    primal: expression of each result, for a rule that defines its function.
+    parts: locals, by name: expressions that the right-hand sides below them hold.
+    shared: expression of each result in terms of `parts`, of real operands: it takes the place of the function where a
         part is computed anyway.
-    equation
-        For an ``@implicit`` rule: what is 0 where the result is the function's value; None for other rules.
-    start
-        Where Newton's method starts, for an ``@implicit`` rule that says so.
-    partials
-        For an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element; a string in its
+    equation: for an ``@implicit`` rule: what is 0 where the result is the function's value; None for other rules.
+    start: where Newton's method starts, for an ``@implicit`` rule that says so.
+    partials: for an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element; a string in its
         place says why there is none.
-    adjoints
-        For a tensor rule: ``parameter -> adjoint``; for a variadic parameter the expression holds for the
-        item with index `loop`.
-    loop
-        Name of the index in ``d[xs[i]]``.
-    kinks
-        Conditions (``assert``) outside of which the function has no derivative.
-    linear
-        Name of the operand in which a function of a ``@linear`` rule is linear; empty for other rules.
-
-    Attributes
-    ----------
-    operands
-        Parameters that are traced values.
+    adjoints: for a tensor rule: ``parameter -> adjoint``; for a variadic parameter the expression holds for the item
+        with index `loop`.
+    loop: name of the index in ``d[xs[i]]``.
+    kinks: conditions (``assert``) outside of which the function has no derivative.
+    linear: name of the operand in which a function of a ``@linear`` rule is linear; empty for other rules.
+    operands: parameters that are traced values.
     """
 
     kind: OneOf["elementwise", "tensor", "nodiff"]
@@ -240,8 +214,6 @@ class Rule:
     def overlaps(self, other: Rule) -> bool:
         """Whether some numbers of axes fit both rules.
 
-        Examples
-        --------
         >>> vector = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("k",))),), ("y",))
         >>> matrix = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("...", "m", "k"))),), ("y",))
         >>> vector.overlaps(vector), vector.overlaps(matrix)

@@ -28,14 +28,9 @@ _REFERENCE = re.compile(r"(\w+)((?:\.\w+)*):([\w.]*\w)")
 class Package:
     """A file of rules, or a folder of them, that a distribution brings.
 
-    Parameters
-    ----------
-    name, version
-        Of the distribution.
-    module
-        The module whose functions have these rules: they are loaded once it is imported.
-    reference
-        ``package:file.rules``: the file ``file.rules`` in the folder of ``package``; or ``package:folder``.
+    name, version: of the distribution.
+    module: the module whose functions have these rules: they are loaded once it is imported.
+    reference: ``package:file.rules``: the file ``file.rules`` in the folder of ``package``; or ``package:folder``.
     """
 
     name: str
@@ -50,10 +45,7 @@ class Package:
     def path(self) -> Path:
         """Where the file is; nothing is imported to find it.
 
-        Raises
-        ------
-        RuleError
-            If it is not there.
+        Raises RuleError if it is not there.
         """
         match = _REFERENCE.fullmatch(self.reference)
         if match is None:
@@ -71,10 +63,7 @@ class Package:
     def read(self) -> list[Rule]:
         """The rules, of which nothing is proved yet.
 
-        Raises
-        ------
-        RuleError
-            If a text has a fault, or a file is missing.
+        Raises RuleError if a text has a fault, or a file is missing.
         """
         path = self.path
         files = sorted(path.rglob("*.rules")) if path.is_dir() else [path]
@@ -120,12 +109,8 @@ def _has_group(file: str) -> bool:
 class Packages:
     """The packages of this process, and who brought which rule.
 
-    Attributes
-    ----------
-    waiting
-        Those whose modules are not imported yet.
-    proofs
-        Makes what remembers which texts were proved; None where nothing does.
+    waiting: those whose modules are not imported yet.
+    proofs: makes what remembers which texts were proved; None where nothing does.
     """
 
     proofs: Callable[[], Proofs] | None = None
@@ -137,10 +122,8 @@ class Packages:
     def load(self, registry: Taking) -> None:
         """Take in the rules of those whose modules have been imported since.
 
-        Raises
-        ------
-        RuleError
-            If a package is broken, or two have rules for one function; at each call until one is mended or removed.
+        Raises RuleError if a package is broken, or two have rules for one function; at each call until one is mended or
+            removed.
         """
         for package in self.waiting:
             if _is_imported(package.module):

@@ -85,10 +85,7 @@ class Registry:
     def rules(self, name: str) -> tuple[Rule, ...]:
         """All rules of the primitive called ``name``.
 
-        Raises
-        ------
-        MissingRuleError
-            If there are none.
+        Raises MissingRuleError if there are none.
         """
         found = self._found(name)
         if not found:
@@ -98,10 +95,7 @@ class Registry:
     def rule(self, name: str, ndims: Sequence[int]) -> Rule:
         """The rule of ``name`` whose pattern fits operands with these numbers of axes.
 
-        Raises
-        ------
-        MissingRuleError
-            If there is none; the message holds one to paste.
+        Raises MissingRuleError if there is none; the message holds one to paste.
         """
         counts = tuple(ndims)
         for rule in self._found(name):
@@ -112,10 +106,7 @@ class Registry:
     def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
         """The partial of ``result`` by ``parameter``: as written, or derived from the primal.
 
-        Raises
-        ------
-        MissingRuleError
-            If it is neither written nor can be derived.
+        Raises MissingRuleError if it is neither written nor can be derived.
         """
         result = result or rule.results[0]
         written = rule.partials.get((result, parameter))
@@ -137,10 +128,7 @@ class Registry:
     def primitive(self, name: str) -> Primitive:
         """The primitive called ``name``.
 
-        Raises
-        ------
-        MissingRuleError
-            If it has no rule.
+        Raises MissingRuleError if it has no rule.
         """
         known = self._primitives.get(name)
         if known is None:
@@ -192,17 +180,9 @@ class Registry:
     def load(self, path: str | os.PathLike[str], proofs: loading.Proofs | None = None) -> Sequence[Rule]:
         """Take in a rule file, or all ``*.rules`` files of a folder; they override what was there.
 
-        Parameters
-        ----------
-        path
-            The file or folder.
-        proofs
-            Remembers which texts have been proved beside which rules, so that they need not be proved again.
-
-        Raises
-        ------
-        RuleError
-            If a rule is wrong; then nothing is taken in.
+        path: the file or folder.
+        proofs: remembers which texts have been proved beside which rules, so that they need not be proved again.
+        Raises RuleError if a rule is wrong; then nothing is taken in.
         """
         with self._lock:
             return loading.load(self, path, proofs)
@@ -210,10 +190,7 @@ class Registry:
     def define(self, text: str) -> Primitive | tuple[Primitive, ...]:
         """Take in the rules of ``text``, and give back their primitive, or several in order.
 
-        Raises
-        ------
-        RuleError
-            If a rule is wrong; then nothing is taken in.
+        Raises RuleError if a rule is wrong; then nothing is taken in.
         """
         source, rules = parse(text)
         if not rules:
@@ -227,10 +204,7 @@ class Registry:
     def take(self, sources: loading.Sources) -> tuple[Rule, ...]:
         """Hold rules against all laws, and take them in as a user's.
 
-        Raises
-        ------
-        RuleError
-            If one is wrong; then nothing is taken in.
+        Raises RuleError if one is wrong; then nothing is taken in.
         """
         # Shipped rules are held against them by the tests, and users' rules are rare.
         from yota.rules import laws
@@ -295,8 +269,6 @@ def registry() -> Registry:
 
     Rules of installed packages are among them once the modules that they are for are imported.
 
-    Examples
-    --------
     >>> registry().primitive("exp").target
     'numpy.exp'
     """

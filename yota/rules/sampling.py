@@ -24,8 +24,6 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 def sample(domain: Domain, number: int, stream: int = 0) -> Any:
     """Element ``number`` of a sequence that fills ``domain``; streams differ from each other.
 
-    Examples
-    --------
     >>> 0 < sample(Domain("real", 0.0, 1.0), 3) < 1
     True
     """
@@ -96,10 +94,7 @@ def _array(value: Any) -> Any:
 def results(rule: Rule, registry: Registered, names: dict[str, Any]) -> dict[str, Any]:
     """Values of the results at a point.
 
-    Raises
-    ------
-    RuleError
-        If a function of the user's would have to be called.
+    Raises RuleError if a function of the user's would have to be called.
     """
     if rule.primal.keys() >= set(rule.results):
         return {result: evaluate(rule.primal[result], names, registry) for result in rule.results}

@@ -32,16 +32,10 @@ class Place(NamedTuple):
 class Source:
     """A rule text and the places of what was read from it.
 
-    Parameters
-    ----------
-    text
-        The text; checked for size, characters and nesting before Python's parser sees it.
-    file
-        Name to show in errors.
-    first
-        Line of the file on which the text begins.
-    longest
-        Characters that a statement may have.
+    text: the text; checked for size, characters and nesting before Python's parser sees it.
+    file: name to show in errors.
+    first: line of the file on which the text begins.
+    longest: characters that a statement may have.
     """
 
     def __init__(self, text: str, file: str, first: int = 1, longest: int = _STATEMENT) -> None:

@@ -117,10 +117,7 @@ _LARGEST = 1024
 def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
     """An operator on numbers or tuples, as Python computes it; NotImplemented for any other function.
 
-    Raises
-    ------
-    ArithmeticError
-        If the result is not finite or too large to compute.
+    Raises ArithmeticError if the result is not finite or too large to compute.
     """
     if name == "power":
         base, exponent = values
@@ -140,10 +137,7 @@ def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """``axis``, an int or several, as a sorted tuple of non-negative ints; None means all.
 
-    Raises
-    ------
-    numpy.exceptions.AxisError
-        If an axis is out of bounds.
+    Raises numpy.exceptions.AxisError if an axis is out of bounds.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -163,8 +157,6 @@ _SCANS = frozenset("cumsum cumprod concatenate argsort".split())
 def normalised(name: str, static: dict[str, Any], operands: tuple[TensorType, ...]) -> dict[str, Any]:
     """``static`` in the one form in which it stands on a tape: axes counted from the front, full tuples.
 
-    Examples
-    --------
     >>> normalised("sum", {"axis": -1, "keepdims": False}, (TensorType(np.dtype(float), (2, 3)),))
     {'axis': (1,), 'keepdims': False}
     """
@@ -208,10 +200,7 @@ def bind(
     Operands may be given by name. Positional arguments beyond them are the rule's keywords in their order. What is left
     out takes its default; ``constant`` turns that of an operand into what ``arguments`` consist of.
 
-    Raises
-    ------
-    RuleError
-        If the call does not fit the signature.
+    Raises RuleError if the call does not fit the signature.
     """
     fixed = [parameter for parameter in rule.operands if not parameter.variadic]
     variadic = len(fixed) < len(rule.operands)

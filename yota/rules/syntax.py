@@ -33,24 +33,12 @@ def parse(
 ) -> tuple[Source, tuple[Rule, ...]]:
     """The rules of ``text``, with the source that knows where each part stands.
 
-    Parameters
-    ----------
-    text
-        A rule text.
-    file
-        Name to show in errors.
-    header
-        Whether the first line must be ``# yota rules 1``.
-    first
-        Line of the file on which the text begins.
+    text: a rule text.
+    file: name to show in errors.
+    header: whether the first line must be ``# yota rules 1``.
+    first: line of the file on which the text begins.
+    Raises RuleError if ``text`` is not in the rule language. Whether what it says makes sense is for `yota.rules.laws`.
 
-    Raises
-    ------
-    RuleError
-        If ``text`` is not in the rule language. Whether what it says makes sense is for `yota.rules.laws`.
-
-    Examples
-    --------
     >>> _, (rule,) = parse("@nodiff('m.f')" + chr(10) + "def f(x: Real) -> y: ...")
     >>> rule.name, rule.target, rule.results
     ('f', 'm.f', ('y',))
@@ -74,10 +62,7 @@ def parse(
 def parse_all(text: str, file: str) -> tuple[Source, tuple[Rule, ...], tuple[RuleError, ...]]:
     """The rules of a file that can be read, and the faults of all the others.
 
-    Raises
-    ------
-    RuleError
-        If the text as a whole cannot be read.
+    Raises RuleError if the text as a whole cannot be read.
     """
     source = Source(text, file)
     faults: list[RuleError] = []
@@ -108,8 +93,6 @@ def _pieces(lines: list[str]) -> Iterator[str]:
 def read_expression(text: str, names: frozenset[str] = frozenset()) -> Expression:
     """``text`` as one expression over ``names``.
 
-    Examples
-    --------
     >>> read_expression("2 * x", frozenset("x"))
     Call(function='multiply', arguments=(Literal(value=2), Name(id='x')), keywords=())
     """

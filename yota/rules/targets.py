@@ -25,8 +25,6 @@ __all__ = ["Late", "Targets", "make", "missing", "resolve"]
 def resolve(target: str) -> Any:
     """The object called ``target``, or None if no loaded module has it; nothing is imported.
 
-    Examples
-    --------
     >>> resolve("math.sin")
     <built-in function sin>
     >>> resolve("nowhere.at.all")

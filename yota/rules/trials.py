@@ -187,17 +187,9 @@ def direction_error(
 ) -> float:
     """Largest relative difference between adjoints and central differences, along random directions.
 
-    Parameters
-    ----------
-    only
-        The one operand to move; all in turn if None.
-    symmetric
-        Whether operands stay Hermitian, for functions of such matrices.
-
-    Raises
-    ------
-    AssertionError
-        If an adjoint has another shape than its operand.
+    only: the one operand to move; all in turn if None.
+    symmetric: whether operands stay Hermitian, for functions of such matrices.
+    Raises AssertionError if an adjoint has another shape than its operand.
     """
     random = np.random.default_rng(seed)
     worst = 0.0

@@ -28,12 +28,8 @@ _GRACE = 1.0
 class Later:
     """A function that is replaced by another one, which is created in the background after the first call.
 
-    Parameters
-    ----------
-    first
-        The initial function.
-    make
-        Creates the other function. It must log its own exceptions; the first function then stays.
+    first: the initial function.
+    make: creates the other function. It must log its own exceptions; the first function then stays.
     """
 
     __slots__ = ("_make", "call", "first")

@@ -50,14 +50,9 @@ _WHOLE_NUMPY = (
 class Compiler:
     """A working C compiler.
 
-    Parameters
-    ----------
-    command
-        The command line.
-    version
-        Its version text.
-    flags
-        Supported flags.
+    command: the command line.
+    version: its version text.
+    flags: supported flags.
     """
 
     command: tuple[str, ...]
@@ -71,15 +66,8 @@ class Compiler:
     def compile(self, source: Path, output: Path, header: Path | None = None) -> None:
         """Compile a C file to a shared object.
 
-        Parameters
-        ----------
-        header
-            A precompiled header to include first, if supported.
-
-        Raises
-        ------
-        CodegenError
-            If the compiler reports an error.
+        header: a precompiled header to include first, if supported.
+        Raises CodegenError if the compiler reports an error.
         """
         flags = self.arguments(source.stat().st_size)
         first = ("-include", str(header)) if header is not None else ()
@@ -92,10 +80,7 @@ class Compiler:
     def parse(self, header: Path, output: Path) -> None:
         """Precompile a header.
 
-        Raises
-        ------
-        CodegenError
-            If the compiler does not support it.
+        Raises CodegenError if the compiler does not support it.
         """
         flags = [flag for flag in self.flags if flag != "-shared"]
         done = self._run(*flags, "-x", "c-header", str(header), "-o", str(output))
@@ -118,15 +103,8 @@ def _run(command: Sequence[str], text: str | None = None) -> subprocess.Complete
 def find(kept: Store | None = None) -> Compiler:
     """The compiler: ``$CC``, or ``cc``, or ``gcc``, or ``clang``.
 
-    Parameters
-    ----------
-    kept
-        A store that keeps the result for other processes.
-
-    Raises
-    ------
-    CompilerError
-        If there is no working compiler, or the headers of Python or NumPy are missing.
+    kept: a store that keeps the result for other processes.
+    Raises CompilerError if there is no working compiler, or the headers of Python or NumPy are missing.
     """
     return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""), kept)
 

@@ -34,10 +34,7 @@ _OTHERWISE = 'or use target="c" or "numpy"'
 def cupy() -> Any:
     """CuPy, after a check that it works here.
 
-    Raises
-    ------
-    DeviceError
-        If CuPy is not installed or too old, or if there is no driver or no GPU.
+    Raises DeviceError if CuPy is not installed or too old, or if there is no driver or no GPU.
     """
     try:
         import cupy as found
@@ -73,10 +70,7 @@ def current_device() -> int:
 def to_device(value: Any, dtype: Any = None) -> Any:
     """A copy of an array on the current device; an array already there is returned unchanged.
 
-    Raises
-    ------
-    DeviceError
-        If the device has too little memory.
+    Raises DeviceError if the device has too little memory.
     """
     library = cupy()
     try:
@@ -88,10 +82,7 @@ def to_device(value: Any, dtype: Any = None) -> Any:
 def to_host(value: Any) -> np.ndarray[Any, Any]:
     """A main-memory copy of a device array.
 
-    Raises
-    ------
-    IndexError
-        If an earlier kernel found an index out of bounds.
+    Raises IndexError if an earlier kernel found an index out of bounds.
     """
     found: np.ndarray[Any, Any] = sys.modules["cupy"].asnumpy(value)
     raise_faults()
@@ -101,10 +92,7 @@ def to_host(value: Any) -> np.ndarray[Any, Any]:
 def load(source: targets.Source) -> Callable[..., Any]:
     """Load the function that a source defines, for the current device.
 
-    Raises
-    ------
-    CodegenError
-        If NVRTC rejects a kernel; the message shows the line.
+    Raises CodegenError if NVRTC rejects a kernel; the message shows the line.
     """
     library = cupy()
     kernels = {}
@@ -167,8 +155,6 @@ _REMARK = re.compile(r"/\* (.*) \*/$")
 def explained(code: str, log: str) -> str:
     r"""A compiler's log with the lines of the kernel and of the user's source.
 
-    Examples
-    --------
     >>> code = "/* y = f(x) */\nkernel()\n{\n    y = g(x);\n}"
     >>> print(explained(code, 'a.cu(4): error: identifier "g" is undefined'))
     NVRTC refuses a generated kernel; please report this.

@@ -31,12 +31,8 @@ class Expected:
 class Program:
     """A function of GPU arrays.
 
-    Parameters
-    ----------
-    make
-        Returns the source for given memory layouts of the arguments.
-    expected
-        Its arguments.
+    make: returns the source for given memory layouts of the arguments.
+    expected: its arguments.
     """
 
     def __init__(self, make: Callable[[Sequence[Form]], Source], expected: Sequence[Expected]) -> None:
@@ -68,10 +64,7 @@ class Program:
     def source(self, *arguments: Any) -> Source:
         """Source for arguments like these.
 
-        Raises
-        ------
-        ArgumentError
-            If an argument has another type, or is not on the current device.
+        Raises ArgumentError if an argument has another type, or is not on the current device.
         """
         if len(arguments) != len(self._expected):
             raise ArgumentError(f"{len(self._expected)} arguments are expected, not {len(arguments)}")
@@ -124,15 +117,8 @@ class Program:
 class Replay:
     """A captured call, which launches the same kernels again on the same arrays.
 
-    Parameters
-    ----------
-    program, arguments
-        The call.
-
-    Attributes
-    ----------
-    results
-        Results of the call: arrays that each launch overwrites.
+    program, arguments: the call.
+    results: results of the call: arrays that each launch overwrites.
     """
 
     def __init__(self, program: Callable[..., Any], arguments: Sequence[Any]) -> None:

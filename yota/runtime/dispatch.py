@@ -26,19 +26,12 @@ _ARRANGEMENTS = ("plain", "split", "list")
 class Form:
     """A compiled function for one combination of argument types, and the checks for its validity.
 
-    Parameters
-    ----------
-    function
-        Takes the arguments and then ``captured``.
-    kinds
-        The type of each argument, for an array with its shape and dtype.
-    captured
-        Captured arrays, passed as further arguments.
-    arrangement
-        Arrangement of the results: ``"plain"`` as they are, ``"split"`` with all but the first in a tuple,
+    function: takes the arguments and then ``captured``.
+    kinds: the type of each argument, for an array with its shape and dtype.
+    captured: captured arrays, passed as further arguments.
+    arrangement: arrangement of the results: ``"plain"`` as they are, ``"split"`` with all but the first in a tuple,
         ``"list"``.
-    checks
-        Each check as its kind and its values.
+    checks: each check as its kind and its values.
     """
 
     function: Callable[..., Any]
@@ -67,10 +60,7 @@ def quick(function: Callable[..., Any]) -> Any:
 def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
     """A callable of ``form`` if types and checks match, otherwise of ``otherwise``; None if it is not compiled.
 
-    Parameters
-    ----------
-    build
-        Whether to compile the checks if they are not loaded yet.
+    build: whether to compile the checks if they are not loaded yet.
     """
     if not build and not _dispatcher.cache_info().currsize:
         return None

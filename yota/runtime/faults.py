@@ -20,17 +20,9 @@ _ALL: weakref.WeakSet[Fault] = weakref.WeakSet()
 class Fault:
     """One flag.
 
-    Parameters
-    ----------
-    library
-        CuPy, which allocates pinned memory.
-    function
-        The name of the function whose kernels set it.
-
-    Attributes
-    ----------
-    address
-        Address that kernels receive.
+    library: CuPy, which allocates pinned memory.
+    function: the name of the function whose kernels set it.
+    address: address that kernels receive.
     """
 
     def __init__(self, library: Any, function: str) -> None:
@@ -44,10 +36,7 @@ class Fault:
     def check(self) -> None:
         """Raise the error if the flag is set.
 
-        Raises
-        ------
-        IndexError
-            If an index was out of bounds.
+        Raises IndexError if an index was out of bounds.
         """
         if self._number[0]:
             self._number[0] = 0

@@ -55,10 +55,7 @@ def find() -> compiler.Compiler:
 def load(source: c.Source) -> Callable[..., Any]:
     """The function that ``source`` defines.
 
-    Raises
-    ------
-    CodegenError
-        If there is no compiler, or the cache is not private.
+    Raises CodegenError if there is no compiler, or the cache is not private.
     """
     _look_at_threads()
     if source.memory:

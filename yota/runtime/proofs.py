@@ -15,10 +15,7 @@ class Proofs:
 
     A mark is named by its key, which is a digest of the rule file, and is empty.
 
-    Parameters
-    ----------
-    version
-        Part of every key: another version of yota verifies again.
+    version: part of every key: another version of yota verifies again.
     """
 
     def __init__(self, version: str) -> None:

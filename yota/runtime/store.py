@@ -38,8 +38,6 @@ def folder() -> Path:
 def digest_of(parts: Iterable[str]) -> str:
     """A key that depends on all ``parts``.
 
-    Examples
-    --------
     >>> digest_of(["a", "bc"]) == digest_of(["ab", "c"])
     False
     """
@@ -54,16 +52,9 @@ def digest_of(parts: Iterable[str]) -> str:
 class Store:
     """Files in one folder, each with a digest of its content.
 
-    Parameters
-    ----------
-    path
-        The folder, created if missing. If it is not writable or belongs to another user, files are kept for this
+    path: the folder, created if missing. If it is not writable or belongs to another user, files are kept for this
         process only.
-
-    Raises
-    ------
-    CodegenError
-        If others may write to the folder, or it is a symbolic link.
+    Raises CodegenError if others may write to the folder, or it is a symbolic link.
     """
 
     def __init__(self, path: Path) -> None:

@@ -12,20 +12,12 @@ __all__ = ["DIALECTS", "Dialect"]
 class Dialect:
     """The spelling of rules in one library.
 
-    Parameters
-    ----------
-    name
-        The library, and its template.
-    functions
-        Function names by primitive names.
-    keywords
-        Keywords with another name.
-    lifted
-        Functions whose arguments must be arrays, not Python numbers.
-    static
-        Spelling of static functions; ``{0}`` is their argument.
-    imports
-        Names that a module may need, with their import statements.
+    name: the library, and its template.
+    functions: function names by primitive names.
+    keywords: keywords with another name.
+    lifted: functions whose arguments must be arrays, not Python numbers.
+    static: spelling of static functions; ``{0}`` is their argument.
+    imports: names that a module may need, with their import statements.
     """
 
     name: str

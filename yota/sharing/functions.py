@@ -28,26 +28,15 @@ class Slope:
 class Function:
     """A rule as input of its template.
 
-    Parameters
-    ----------
-    name
-        Name of the function, public if the rule's name is.
-    operands
-        Names of the operands; the last is a tuple if `variadic` is True.
-    statics
-        Names of the keywords.
-    defaults
-        The text of the default of each parameter, by name.
-    results, seeds
-        Names of the results and of their adjoints.
-    primals
-        The text of each result.
-    loop
-        The index in formulas of a variadic operand's adjoint.
-    stem
-        Stem of the names of companion functions.
-    taken
-        Names of functions of the same module, which companions must not use.
+    name: name of the function, public if the rule's name is.
+    operands: names of the operands; the last is a tuple if `variadic` is True.
+    statics: names of the keywords.
+    defaults: the text of the default of each parameter, by name.
+    results, seeds: names of the results and of their adjoints.
+    primals: the text of each result.
+    loop: the index in formulas of a variadic operand's adjoint.
+    stem: stem of the names of companion functions.
+    taken: names of functions of the same module, which companions must not use.
     """
 
     name: str
@@ -190,10 +179,7 @@ class Function:
 def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: Container[str]) -> Function:
     """The function of a rule.
 
-    Raises
-    ------
-    RuleError
-        If the library lacks a function of the rule, or a derivative is missing.
+    Raises RuleError if the library lacks a function of the rule, or a derivative is missing.
     """
     return Function(
         identifier(rule.name),

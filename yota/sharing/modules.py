@@ -33,21 +33,11 @@ class Shared:
 def export(path: Path, library: str, command: Sequence[str]) -> Shared:
     """The module for ``library`` with the rules of a file.
 
-    Parameters
-    ----------
-    path
-        A rule file.
-    library
-        ``"jax"``, ``"torch"`` or ``"autograd"``.
-    command
-        The command that generates the module, for its header.
-
-    Raises
-    ------
-    ArgumentError
-        If the library is unknown, or no rule of the file has a primal.
-    RuleError
-        If a rule is wrong, or the library lacks a function of it.
+    path: a rule file.
+    library: ``"jax"``, ``"torch"`` or ``"autograd"``.
+    command: the command that generates the module, for its header.
+    Raises ArgumentError if the library is unknown, or no rule of the file has a primal.
+    Raises RuleError if a rule is wrong, or the library lacks a function of it.
     """
     dialect = DIALECTS.get(library)
     if dialect is None:

@@ -40,8 +40,6 @@ _TAKEN = frozenset(
 def identifier(name: str) -> str:
     """``name``, changed if it has another meaning in an exported module.
 
-    Examples
-    --------
     >>> identifier("x"), identifier("torch"), identifier("_sech")
     ('x', 'torch_', '_sech')
     """
@@ -53,18 +51,11 @@ def identifier(name: str) -> str:
 class Speller:
     """Prints expressions of one rule, and records the functions that they need.
 
-    Parameters
-    ----------
-    dialect
-        The library.
-    rule
-        The rule, for messages.
-    registry
-        Registry with the rules of functions that the library lacks.
-    functions
-        Such functions, by name, in order of first use.
-    macros
-        Used macros.
+    dialect: the library.
+    rule: the rule, for messages.
+    registry: registry with the rules of functions that the library lacks.
+    functions: such functions, by name, in order of first use.
+    macros: used macros.
     """
 
     dialect: Dialect
@@ -105,10 +96,7 @@ class Speller:
     def text(self, expression: Expression) -> str:
         """Python text of ``expression``.
 
-        Raises
-        ------
-        RuleError
-            If the library lacks a function for a part of it.
+        Raises RuleError if the library lacks a function for a part of it.
         """
         return ast.unparse(ast.fix_missing_locations(ast.Expression(self._tree(expression))))
 

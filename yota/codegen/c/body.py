@@ -43,12 +43,8 @@ class Body:
 class BodyWriter(Frame):
     """Writes the body of one kernel.
 
-    Parameters
-    ----------
-    arrays, results
-        Names of what it reads and of what it writes.
-    whole
-        Whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    arrays, results: names of what it reads and of what it writes.
+    whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
     """
 
     def __init__(

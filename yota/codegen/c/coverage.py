@@ -34,22 +34,12 @@ def check_kernel(
 
     A result whose elements are written once each has no element that two threads write.
 
-    Parameters
-    ----------
-    pulled
-        All boxes.
-    axes
-        The loops that are left when some were merged into the next one.
-    cleared
-        Whether a root's result, or each thread's part of it, is cleared and then added to. None where totals are
+    pulled: all boxes.
+    axes: the loops that are left when some were merged into the next one.
+    cleared: whether a root's result, or each thread's part of it, is cleared and then added to. None where totals are
         merged in other ways, which are not looked at.
-    strided
-        Variables that do not lie in C order.
-
-    Raises
-    ------
-    ScheduleError
-        If it is one.
+    strided: variables that do not lie in C order.
+    Raises ScheduleError if it is one.
     """
     _check_reads(tape, group, pulled, frozenset(strided))
     for root in group.roots:

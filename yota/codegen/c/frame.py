@@ -46,12 +46,8 @@ def _own_names(tape: Tape) -> set[str]:
 class Frame:
     """The kernel of one group.
 
-    Parameters
-    ----------
-    results
-        Names of what it writes.
-    whole
-        Whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    results: names of what it writes.
+    whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
     """
 
     def __init__(
@@ -134,20 +130,11 @@ _ROUNDS = (128, 64, 32, 16)
 class Stream:
     """A part of a result that one loop writes from its start to its end.
 
-    Parameters
-    ----------
-    result
-        Name of the result.
-    start
-        The place that is written first.
-    step
-        How many places are written in one round.
-    type
-        Type of the elements.
-    held, to
-        Names of the block at hand, and of what points to where the loop writes.
-    sinks
-        What is written in one round, in the order of the places.
+    start: the place that is written first.
+    step: how many places are written in one round.
+    type: type of the elements.
+    held, to: names of the block at hand, and of what points to where the loop writes.
+    sinks: what is written in one round, in the order of the places.
     """
 
     result: str

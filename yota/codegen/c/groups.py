@@ -49,14 +49,9 @@ class Group:
 class Schedule:
     """What runs where.
 
-    Parameters
-    ----------
-    tape, definitions
-        The tape, and the ops that define its variables.
-    steps
-        Kernels and single ops in the order in which they run.
-    leaves
-        The variables that are in memory.
+    tape, definitions: the tape, and the ops that define its variables.
+    steps: kernels and single ops in the order in which they run.
+    leaves: the variables that are in memory.
     """
 
     tape: Tape
@@ -77,23 +72,14 @@ def schedule(
 ) -> Schedule:
     """The schedule of a tape.
 
-    Parameters
-    ----------
-    tape
-        An optimised tape.
-    outside
-        Results to be left to NumPy.
-    known
-        Whether kernels can compute an elementwise op.
-    looks
-        Whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
-    gathers
-        Which of reads and additions kernels can do by index arrays that are constants; the tape must be
+    tape: an optimised tape.
+    outside: results to be left to NumPy.
+    known: whether kernels can compute an elementwise op.
+    looks: whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
+    gathers: which of reads and additions kernels can do by index arrays that are constants; the tape must be
         `normalised` for them.
-    places
-        Arguments and results that may be index arrays besides: whoever calls kernels, or reads them, checks them.
-    stored
-        Results to keep in memory, where kernels compute them.
+    places: arguments and results that may be index arrays besides: whoever calls kernels, or reads them, checks them.
+    stored: results to keep in memory, where kernels compute them.
     """
     planner = _Planner(tape, set(outside), known, looks, gathers, places)
     planner.stored |= planner.inside & stored

@@ -136,16 +136,10 @@ def plan_kernel(
 ) -> Kernel:
     """The plan of the kernel that computes ``group``.
 
-    Parameters
-    ----------
-    parameters
-        What it takes, read or not; by default what it reads.
-    known
-        Names of variables that stand fast.
-    whole
-        See `BodyWriter`.
-    reserved
-        Further names that are taken.
+    parameters: what it takes, read or not; by default what it reads.
+    known: names of variables that stand fast.
+    whole: see `BodyWriter`.
+    reserved: further names that are taken.
     """
     tape = plan.tape
     names = LocalNames(name, [*(known or {}).values(), *reserved])

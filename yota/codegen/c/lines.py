@@ -27,10 +27,7 @@ _LONGEST = 84
 class Needs:
     """What the lines of a file rely on.
 
-    Parameters
-    ----------
-    required
-        Called with numbers that come from sizes and must not be negative.
+    required: called with numbers that come from sizes and must not be negative.
     """
 
     functions: set[str] = field(default_factory=set)
@@ -82,22 +79,11 @@ def harmless(text: str) -> str:
 class Writer:
     """Writes the values of one region, loop by loop.
 
-    Attributes
-    ----------
-    reads_apart
-        Whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other elements
-        where several elements are chosen in one round of a loop (its bug 114375).
-
-    Parameters
-    ----------
-    values
-        The values.
-    wanted
-        Those that are needed in the end, as often as they are.
-    depth
-        In how many loops each value must stand.
-    read
-        Text of an element of a variable in memory, with the texts of what its place takes from index arrays.
+    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
+        elements where several elements are chosen in one round of a loop (its bug 114375).
+    wanted: those that are needed in the end, as often as they are.
+    depth: in how many loops each value must stand.
+    read: text of an element of a variable in memory, with the texts of what its place takes from index arrays.
     """
 
     reads_apart = True

@@ -37,18 +37,11 @@ _GUESSED = 100
 class LoopKernel:
     """A loop in C.
 
-    Parameters
-    ----------
-    plan
-        The function: it takes the operands of the op, then ``tables``, and gives ``results``.
-    helpers
-        Kernels that it calls.
-    results
-        Which result of the op each of its own is; None for memory to work in.
-    types
-        The types of its results.
-    tables
-        Constant arrays that trips read.
+    plan: the function: it takes the operands of the op, then ``tables``, and gives ``results``.
+    helpers: kernels that it calls.
+    results: which result of the op each of its own is; None for memory to work in.
+    types: the types of its results.
+    tables: constant arrays that trips read.
     """
 
     plan: KernelPlan

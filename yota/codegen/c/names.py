@@ -52,15 +52,9 @@ class _Names(Names):
 class LocalNames(_Names):
     """Names in the functions of one kernel.
 
-    Parameters
-    ----------
-    kernel
-        The kernel's own name.
-    known
-        Further names that are taken.
+    kernel: the kernel's own name.
+    known: further names that are taken.
 
-    Examples
-    --------
     >>> names = LocalNames("f")
     >>> [names.fresh(text) for text in ("x", "x", "double", "RAND_MAX", "x_shape", "NPY_INT")]
     ['x', 'x_1', 'double_1', 'rand_max', 'x_shape_value', 'v_NPY_INT']
@@ -104,8 +98,6 @@ _OWN_FUNCTIONS = [
 class FileNames(_Names):
     """Names of functions and tables of one file, which other files of a program see.
 
-    Examples
-    --------
     >>> names = FileNames()
     >>> [names.fresh(text) for text in ("energy", "read", "sin", "class", "strain")]
     ['energy', 'read_1', 'sin_1', 'class_', 'f_strain']

@@ -27,12 +27,8 @@ _CALLS = {
 def parts(needs: Needs, qualifier: str = "static inline", *, vectors: bool = True) -> tuple[Part, ...]:
     """What ``needs`` asks for.
 
-    Parameters
-    ----------
-    qualifier
-        How such a function is declared.
-    vectors
-        Whether compilers must be told how it reduces vectors.
+    qualifier: how such a function is declared.
+    vectors: whether compilers must be told how it reduces vectors.
     """
     found = set(needs.parts)
     for name, dtype in needs.parts:
@@ -83,10 +79,7 @@ _COLUMNS = 96
 class Tables:
     """The tables of one file; equal ones share a name.
 
-    Attributes
-    ----------
-    lines
-        Their definitions, in order.
+    lines: their definitions, in order.
     """
 
     def __init__(self, names: FileNames) -> None:
@@ -97,10 +90,7 @@ class Tables:
     def name(self, hint: str, value: np.ndarray[Any, Any]) -> str:
         """The expression by which code reads a table in C order.
 
-        Raises
-        ------
-        CodegenError
-            If it is too large, or of a dtype that C does not have.
+        Raises CodegenError if it is too large, or of a dtype that C does not have.
         """
         if not is_known(value.dtype):
             raise CodegenError(f"the constant {hint} has dtype {value.dtype}, which generated C cannot spell")

@@ -203,14 +203,9 @@ def with_places(
 ) -> Tape:
     """``tape`` in which each index array of gathers, scatters and writes is in memory, and places on one axis only.
 
-    Parameters
-    ----------
-    as_they_are
-        Arguments that are so already; so are constants, and positions that are found on no longer an axis.
-    counting
-        Arguments that are all places of an axis in order.
-    checked
-        Whether they come from `PLACES`; if not, whoever reads looks at them, and what is not read is left alone.
+    as_they_are: arguments that are so already; so are constants, and positions that are found on no longer an axis.
+    counting: arguments that are all places of an axis in order.
+    checked: whether they come from `PLACES`; if not, whoever reads looks at them, and what is not read is left alone.
     """
     arrays = {op.operands[at] for op in tape.ops for at in _looked_at(tape, op, checked)}
     if arrays <= set(tape.constants):

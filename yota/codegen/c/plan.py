@@ -25,22 +25,12 @@ class Part:
 class Argument:
     """An argument of a kernel.
 
-    Parameters
-    ----------
-    name
-        Its name in C.
-    type, npy_type
-        Types of its elements.
-    shape
-        C initialiser of its shape; empty for a number.
-    axes
-        Number of axes.
-    number
-        For a number: the function that converts it.
-    used
-        Whether the loops read it.
-    what
-        Its type for a reader.
+    name: its name in C.
+    type, npy_type: types of its elements.
+    shape: C initialiser of its shape; empty for a number.
+    number: for a number: the function that converts it.
+    used: whether the loops read it.
+    what: its type for a reader.
     """
 
     name: str
@@ -95,26 +85,15 @@ class Piece:
 class KernelPlan:
     """One kernel.
 
-    Parameters
-    ----------
-    name
-        Name of its loops in C, and of the function in Python.
-    lines
-        Body of the function that runs a range of the outermost loop.
-    extent
-        Where the outermost loop ends; 0 without loops.
-    work
-        About how many operations it takes.
-    parallel, released
-        Whether it is worth threads, and worth letting other Python threads run meanwhile.
-    pieces
-        Functions that ``lines`` call.
-    places
-        Index arrays, and extents of the axes that they are places on.
-    runs
-        The C function that does it all.
-    failure
-        The function that raises what ``runs`` returned, if it returns anything.
+    name: name of its loops in C, and of the function in Python.
+    lines: body of the function that runs a range of the outermost loop.
+    extent: where the outermost loop ends; 0 without loops.
+    work: about how many operations it takes.
+    parallel, released: whether it is worth threads, and worth letting other Python threads run meanwhile.
+    pieces: functions that ``lines`` call.
+    places: index arrays, and extents of the axes that they are places on.
+    runs: the C function that does it all.
+    failure: the function that raises what ``runs`` returned, if it returns anything.
     """
 
     name: str
@@ -137,20 +116,12 @@ class KernelPlan:
 class FilePlan:
     """A C file with kernels.
 
-    Parameters
-    ----------
-    banner
-        Lines of the comment at the top.
-    functions
-        Functions of libm that have vector forms: type, name and parameters.
-    parts
-        Inline functions that the loops call.
-    preludes
-        Templates of the functions that take arguments and make results.
-    memory
-        Whether a result is so large that it is made in memory kept from freed ones.
-    helpers
-        Kernels that others call.
+    banner: lines of the comment at the top.
+    functions: functions of libm that have vector forms: type, name and parameters.
+    parts: inline functions that the loops call.
+    preludes: templates of the functions that take arguments and make results.
+    memory: whether a result is so large that it is made in memory kept from freed ones.
+    helpers: kernels that others call.
     """
 
     banner: tuple[str, ...]

@@ -44,27 +44,13 @@ _BOOLEAN = np.dtype(bool)
 class Pull:
     """Elements at one kind of point.
 
-    Parameters
-    ----------
-    tape
-        The tape.
-    leaves
-        Variables that are in memory as a whole.
-    bounds
-        Where each loop counter runs.
-    limit
-        How many values may be made.
-    strides
-        Strides of arrays that are not in C order, in elements.
-
-    Attributes
-    ----------
-    visited
-        Variables that were gone through.
-    folded
-        Extents of the axes that sums were written out over.
-    places
-        Index arrays among the arguments, with the extents of the axes that they are places on.
+    leaves: variables that are in memory as a whole.
+    bounds: where each loop counter runs.
+    limit: how many values may be made.
+    strides: strides of arrays that are not in C order, in elements.
+    visited: variables that were gone through.
+    folded: extents of the axes that sums were written out over.
+    places: index arrays among the arguments, with the extents of the axes that they are places on.
     """
 
     def __init__(

@@ -34,20 +34,12 @@ _MOST_IN_SCALARS = 1_000_000
 class Root:
     """An array to be computed.
 
-    Parameters
-    ----------
-    variable
-        What it is on the tape.
-    reduction
-        The op that reduces over loops, if any; ``shape`` is then its operand's shape.
-    loops
-        Axes of ``shape`` that are loops, in order.
-    cuts
-        For each loop, where it must be cut.
-    visited
-        Variables that its computation goes through.
-    places
-        Where alone there is something else than zero, in an array of any size; None if that is not known.
+    variable: what it is on the tape.
+    reduction: the op that reduces over loops, if any; ``shape`` is then its operand's shape.
+    loops: axes of ``shape`` that are loops, in order.
+    cuts: for each loop, where it must be cut.
+    visited: variables that its computation goes through.
+    places: where alone there is something else than zero, in an array of any size; None if that is not known.
     """
 
     variable: int
@@ -119,10 +111,7 @@ def regions(extents: tuple[int, ...], cuts: tuple[set[int], ...]) -> list[Region
 def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: frozenset[int]) -> Root:
     """How ``variable`` is computed from ``leaves``.
 
-    Raises
-    ------
-    UnreachableError
-        If generated C cannot.
+    Raises UnreachableError if generated C cannot.
     """
     op = definitions[variable]
     adds = op.access == AccessMap.SCATTER and len(op.operands) > len(op.keyword("indices"))

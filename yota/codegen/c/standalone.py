@@ -51,10 +51,7 @@ __all__ = ["Body", "Shared", "body_of"]
 class Shared:
     """What all functions of one file have in common.
 
-    Parameters
-    ----------
-    names
-        Names at file level.
+    names: names at file level.
     """
 
     names: FileNames
@@ -66,22 +63,13 @@ class Shared:
 class Body:
     """A function's statements, and the loops that it calls.
 
-    Parameters
-    ----------
-    kernels
-        Loops that stand in functions of their own.
-    lines
-        Statements.
-    pieces
-        Functions that they call.
-    allocates
-        Whether it can run out of memory.
-    operations
-        What it computes, counted.
-    looks
-        Whether it looks at indices.
-    memory
-        Numbers of elements of the arrays on the heap.
+    kernels: loops that stand in functions of their own.
+    lines: statements.
+    pieces: functions that they call.
+    allocates: whether it can run out of memory.
+    operations: what it computes, counted.
+    looks: whether it looks at indices.
+    memory: numbers of elements of the arrays on the heap.
     """
 
     kernels: tuple[KernelPlan, ...]
@@ -105,21 +93,11 @@ def body_of(
 ) -> Body:
     """The body of the C function ``name`` that computes a tape's outputs.
 
-    Parameters
-    ----------
-    tape
-        A simplified tape.
-    inputs, results
-        Names of its parameters: arrays and results are pointers, numbers are values.
-    strict
-        Compute the first output exactly as the function was written.
-    sizes
-        What it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
-
-    Raises
-    ------
-    CodegenError
-        If something on the tape cannot be said in C; the message has the user's line.
+    tape: a simplified tape.
+    inputs, results: names of its parameters: arrays and results are pointers, numbers are values.
+    strict: compute the first output exactly as the function was written.
+    sizes: what it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
+    Raises CodegenError if something on the tape cannot be said in C; the message has the user's line.
     """
     tape = normalised(as_counts(as_sums(without_strides(symbolic.optimise(tape, strict=strict)))))
     # What is made from sizes is inside wherever sizes will do.

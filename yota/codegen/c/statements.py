@@ -41,18 +41,11 @@ __all__ = [
 class Made:
     """A further input of a tape, which its function computes from sizes before all else.
 
-    Parameters
-    ----------
-    kind
-        The C type of its elements.
-    text
-        For a number, its value; else the statement that puts one element in place.
-    count
-        How many elements there are; 0 for a number.
-    loops
-        The loops that the statement stands in.
-    counting
-        Whether it is the array of all places of an axis.
+    kind: the C type of its elements.
+    text: for a number, its value; else the statement that puts one element in place.
+    count: how many elements there are; 0 for a number.
+    loops: the loops that the statement stands in.
+    counting: whether it is the array of all places of an axis.
     """
 
     name: str
@@ -67,16 +60,10 @@ class Made:
 class Sizes:
     """What a function takes from sizes.
 
-    Parameters
-    ----------
-    names
-        Names of the sizes.
-    made
-        The last inputs of the tape.
-    on_stack
-        Bytes of an intermediate array that may stand on the stack.
-    may_be_none
-        Whether a number of elements is 0 at some sizes.
+    names: names of the sizes.
+    made: the last inputs of the tape.
+    on_stack: bytes of an intermediate array that may stand on the stack.
+    may_be_none: whether a number of elements is 0 at some sizes.
     """
 
     names: tuple[str, ...] = ()

@@ -86,16 +86,11 @@ def _only_source(tape: Tape, op: Op, work: Mapping[int, int]) -> int | None:
 class _Read:
     """How others read a result.
 
-    Parameters
-    ----------
-    places
-        Where they look at it.
-    whole, in_part
-        Whether something of its shape is made of it that is needed as a whole, and whether some look at a large part.
-    apart
-        Whether an element is needed for several places of what is made of it.
-    cost
-        Work of what is made of it and then read apart.
+    places: where they look at it.
+    whole, in_part: whether something of its shape is made of it that is needed as a whole, and whether some look at a
+        large part.
+    apart: whether an element is needed for several places of what is made of it.
+    cost: work of what is made of it and then read apart.
     """
 
     places: dict[Place, None] = field(default_factory=dict)

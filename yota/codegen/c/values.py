@@ -18,17 +18,10 @@ __all__ = ["Value", "Values"]
 class Value:
     """One number.
 
-    Parameters
-    ----------
-    kind
-        ``"load"`` (``data`` is the array's variable, ``offset`` the place), ``"literal"`` (``data`` is the number),
+    kind: ``"load"`` (``data`` is the array's variable, ``offset`` the place), ``"literal"`` (``data`` is the number),
         ``"cast"`` or ``"apply"`` (``data`` is a primitive's name).
-    dtype
-        Its dtype.
-    operands
-        Numbers of the values it is computed from.
-    offset
-        Where a load reads.
+    operands: numbers of the values it is computed from.
+    offset: where a load reads.
     """
 
     kind: str
@@ -41,10 +34,7 @@ class Value:
 class Values:
     """Values in an order in which they can be computed.
 
-    Attributes
-    ----------
-    places, hints
-        For some values, the user's line they come from, and a name.
+    places, hints: for some values, the user's line they come from, and a name.
     """
 
     def __init__(self) -> None:

@@ -92,14 +92,9 @@ class Text:
 class CudaBody(BodyWriter):
     """Writes one kernel.
 
-    Parameters
-    ----------
-    layout
-        How arguments and results lie in memory.
-    threads
-        Threads of a block.
-    open
-        Whether extents may be others when it runs.
+    layout: how arguments and results lie in memory.
+    threads: threads of a block.
+    open: whether extents may be others when it runs.
     """
 
     def __init__(

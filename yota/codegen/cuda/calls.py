@@ -40,8 +40,6 @@ _ON_THE_HOST = frozenset({"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomple
 def has(target: str) -> bool:
     """Whether CuPy computes the function with this full name, as far as is known: nothing is of the user's own.
 
-    Examples
-    --------
     >>> has("scipy.special.expit"), has("scipy.special.hyp2f1"), has("scipy.special._ufuncs._smirnovp")
     (True, False, False)
     """
@@ -64,15 +62,8 @@ _FORMS = {
 def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
     """Statements that bind ``name`` to the result.
 
-    Parameters
-    ----------
-    pointers
-        Variables without axes that are arrays on the device, rather than Python numbers.
-
-    Raises
-    ------
-    CodegenError
-        If CuPy has no such function.
+    pointers: variables without axes that are arrays on the device, rather than Python numbers.
+    Raises CodegenError if CuPy has no such function.
     """
     op = call.op
     _check(call)

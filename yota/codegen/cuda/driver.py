@@ -36,23 +36,12 @@ _SCIPY = re.compile(r"(?<![\w.])scipy\.")
 class CudaDriver(Lowering):
     """Lowers a schedule of kernels and single ops.
 
-    Parameters
-    ----------
-    steps
-        Kernels and ops in the order in which they run.
-    layout
-        Which values without axes are in the device's memory.
-    additions
-        The kernel of each scatter that must not depend on the order of threads.
-    checks
-        Kernels that look at index arrays.
-    guards
-        The numbers of the tape's guards for whoever asks which one failed.
-
-    Attributes
-    ----------
-    fault
-        The name of what kernels tell of places outside of an axis by; empty if none does.
+    steps: kernels and ops in the order in which they run.
+    layout: which values without axes are in the device's memory.
+    additions: the kernel of each scatter that must not depend on the order of threads.
+    checks: kernels that look at index arrays.
+    guards: the numbers of the tape's guards for whoever asks which one failed.
+    fault: the name of what kernels tell of places outside of an axis by; empty if none does.
     """
 
     def __init__(

@@ -29,18 +29,11 @@ _FINISHING = 256
 class Step:
     """What a group became.
 
-    Parameters
-    ----------
-    inputs, outputs
-        Variables that the first kernel takes and that its kernels give.
-    kernels
-        One kernel, or two if blocks leave parts of totals.
-    parts
-        Bytes that those parts take: one record for each block, and one for each total over some of the loops.
-    finished
-        Outputs that the second kernel writes.
-    checked
-        Index arrays of which the first kernel tells places outside of an axis, with its extent.
+    inputs, outputs: variables that the first kernel takes and that its kernels give.
+    kernels: one kernel, or two if blocks leave parts of totals.
+    parts: bytes that those parts take: one record for each block, and one for each total over some of the loops.
+    finished: outputs that the second kernel writes.
+    checked: index arrays of which the first kernel tells places outside of an axis, with its extent.
     """
 
     inputs: tuple[int, ...]
@@ -65,14 +58,9 @@ def plan_step(
 ) -> Step:
     """The kernels that compute ``group``.
 
-    Parameters
-    ----------
-    open
-        Whether extents may be others when they run.
-    reserved
-        Names that are taken.
-    needs, totals
-        Take in what the lines rely on.
+    open: whether extents may be others when they run.
+    reserved: names that are taken.
+    needs, totals: take in what the lines rely on.
     """
     tape = plan.tape
     names = CudaNames(name, reserved)

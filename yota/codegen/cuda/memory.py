@@ -20,18 +20,11 @@ __all__ = ["Access", "Layout", "Memory", "Place", "Row", "access_of"]
 class Layout:
     """How arguments and results lie in memory.
 
-    Parameters
-    ----------
-    pointers
-        Variables without axes that are in the device's memory, rather than an argument's value.
-    strides
-        Strides of arrays that are not in C order, in elements.
-    tables
-        Names of constant arrays that the file itself holds.
-    stored
-        The dtype in memory of variables of which it is not that in which they are computed.
-    inside
-        Index arrays that are known to have places on their axes only.
+    pointers: variables without axes that are in the device's memory, rather than an argument's value.
+    strides: strides of arrays that are not in C order, in elements.
+    tables: names of constant arrays that the file itself holds.
+    stored: the dtype in memory of variables of which it is not that in which they are computed.
+    inside: index arrays that are known to have places on their axes only.
     """
 
     pointers: frozenset[int]
@@ -74,16 +67,10 @@ class Row:
 class Access:
     """What is reached how.
 
-    Parameters
-    ----------
-    width
-        Neighbouring points that a thread computes; 1 unless ``packed`` holds something.
-    packed
-        Places read and written ``width`` elements at once.
-    rows
-        Arrays of which a block brings whole rows into shared memory, or takes them out.
-    threads
-        Threads of a block for which there is enough of that.
+    width: neighbouring points that a thread computes; 1 unless ``packed`` holds something.
+    packed: places read and written ``width`` elements at once.
+    rows: arrays of which a block brings whole rows into shared memory, or takes them out.
+    threads: threads of a block for which there is enough of that.
     """
 
     threads: int
@@ -97,14 +84,9 @@ def access_of(
 ) -> Access:
     """How a loop over one axis reaches its arrays.
 
-    Parameters
-    ----------
-    places
-        What it reads and writes.
-    axis, points
-        The loop, and how long it is.
-    values
-        About how many values it computes for one point.
+    places: what it reads and writes.
+    axis, points: the loop, and how long it is.
+    values: about how many values it computes for one point.
     """
     # Of places from index arrays nobody knows which are neighbours.
     places = {
@@ -164,23 +146,12 @@ class Reached:
 class Memory:
     """The arrays of a kernel.
 
-    Parameters
-    ----------
-    types
-        Types of all variables.
-    arrays, results
-        Names of what it reads and of what it writes.
-    layout
-        How arguments and results lie in memory.
-
-    Attributes
-    ----------
-    access
-        How its threads reach them.
-    places
-        Index arrays, with the extents of the axes that they have places on.
-    packs, held
-        Names of registers with neighbouring elements, and of rows in shared memory.
+    types: types of all variables.
+    arrays, results: names of what it reads and of what it writes.
+    layout: how arguments and results lie in memory.
+    access: how its threads reach them.
+    places: index arrays, with the extents of the axes that they have places on.
+    packs, held: names of registers with neighbouring elements, and of rows in shared memory.
     """
 
     def __init__(

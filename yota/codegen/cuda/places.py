@@ -107,16 +107,10 @@ MOST = 2**31
 class Places:
     """Where pieces are added.
 
-    Parameters
-    ----------
-    names, dtypes
-        Of the index arrays.
-    extents
-        Of the axes.
-    inside
-        Whether each index array is known to have places on its axis only.
-    count
-        The number of pieces.
+    names, dtypes: of the index arrays.
+    extents: of the axes.
+    inside: whether each index array is known to have places on its axis only.
+    count: the number of pieces.
     """
 
     names: tuple[str, ...]
@@ -129,10 +123,7 @@ class Places:
 def join_places(name: str, places: Places, threads: int, *, open: bool) -> KernelPlan:
     """The kernel that makes one key of a piece's place, counted through, and its number.
 
-    Raises
-    ------
-    CodegenError
-        If there are too many.
+    Raises CodegenError if there are too many.
     """
     rows = math.prod(places.extents)
     if rows >= MOST or places.count >= MOST:

@@ -54,20 +54,11 @@ class Launch:
 class KernelPlan:
     """One kernel.
 
-    Parameters
-    ----------
-    name
-        Its name.
-    remarks
-        Comments ahead of it.
-    records
-        Structs that it needs.
-    parameters
-        What it takes.
-    lines
-        Its body.
-    launch
-        How it is launched.
+    remarks: comments ahead of it.
+    records: structs that it needs.
+    parameters: what it takes.
+    lines: its body.
+    launch: how it is launched.
     """
 
     name: str
@@ -82,14 +73,9 @@ class KernelPlan:
 class FilePlan:
     """A CUDA file with kernels.
 
-    Parameters
-    ----------
-    banner
-        Lines of the comment at the top.
-    preludes
-        Templates of what the kernels rely on.
-    parts
-        Inline functions that the loops call.
+    banner: lines of the comment at the top.
+    preludes: templates of what the kernels rely on.
+    parts: inline functions that the loops call.
     """
 
     banner: tuple[str, ...]
@@ -128,14 +114,9 @@ class Sort:
 class HostBody:
     """What a host function does.
 
-    Parameters
-    ----------
-    workspace
-        Bytes of device memory that it needs besides its arguments.
-    operations
-        What it computes, counted.
-    looks
-        Whether it looks at indices.
+    workspace: bytes of device memory that it needs besides its arguments.
+    operations: what it computes, counted.
+    looks: whether it looks at indices.
     """
 
     calls: tuple[Call | Sort, ...]

@@ -159,12 +159,9 @@ def plan_addition(
 ) -> KernelPlan:
     """The kernel that adds up, for each element of the result of an op of `leading`, the pieces that belong there.
 
-    Parameters
-    ----------
-    tables
-        Names of the file's tables of the order of pieces and of where those of each place start; empty for parameters.
-    open
-        Whether there may be more or fewer when it runs.
+    tables: names of the file's tables of the order of pieces and of where those of each place start; empty for
+        parameters.
+    open: whether there may be more or fewer when it runs.
     """
     shape, dtype, count = op.keyword("shape"), tape.types[op.result].dtype, len(op.operands) - 1
     rows, width, entries = math.prod(shape[:count]), math.prod(shape[count:]), tape.types[op.operands[1]].size

@@ -31,24 +31,13 @@ _LONG_ROW = 1024
 class Shape:
     """Loop axes and threads.
 
-    Parameters
-    ----------
-    kept, reduced
-        Loop axes in order; no axis is reduced in a flat nest.
-    threads
-        Threads of a block.
-    across, deep
-        Threads of a block along the kept and along the reduced points.
-    splits
-        Parts into which the reduced points are cut, each for other blocks.
-    blocks
-        Blocks.
-    rows
-        Whether neighbouring threads are neighbours along the reduced points.
-    points
-        Kept and reduced points.
-    open
-        Whether there may be more or fewer points than these when the kernel runs.
+    kept, reduced: loop axes in order; no axis is reduced in a flat nest.
+    threads: threads of a block.
+    across, deep: threads of a block along the kept and along the reduced points.
+    splits: parts into which the reduced points are cut, each for other blocks.
+    rows: whether neighbouring threads are neighbours along the reduced points.
+    points: kept and reduced points.
+    open: whether there may be more or fewer points than these when the kernel runs.
     """
 
     kept: tuple[int, ...]
@@ -113,16 +102,10 @@ def open_shape(group: Group, axes: Sequence[int], extents: Mapping[int, int], th
 def shape_of(group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1) -> Shape:
     """The shape of a kernel.
 
-    Parameters
-    ----------
-    group
-        What it computes; its results are reduced over the same loops, over all, or over none.
-    axes, extents
-        The loops that are left of the group's, and how long they are.
-    threads
-        Threads of a block.
-    width
-        Neighbouring points that a thread computes together.
+    group: what it computes; its results are reduced over the same loops, over all, or over none.
+    axes, extents: the loops that are left of the group's, and how long they are.
+    threads: threads of a block.
+    width: neighbouring points that a thread computes together.
     """
     partial = next((root.reduced for root in group.roots if any(root.reduced) and not all(root.reduced)), None)
     total = math.prod(extents[axis] for axis in axes)
@@ -159,14 +142,9 @@ def _deep(outer: int, inner: int, threads: int, rows: bool) -> int:
 class Counters:
     """The counters of one kernel.
 
-    Parameters
-    ----------
-    names
-        One for each axis.
-    extents
-        Extents of the loops that are left, each with those that were merged into it.
-    type
-        Wide enough for all offsets.
+    names: one for each axis.
+    extents: extents of the loops that are left, each with those that were merged into it.
+    type: wide enough for all offsets.
     """
 
     names: Sequence[str]
@@ -176,8 +154,6 @@ class Counters:
     def over(self, axes: Sequence[int], several: str) -> str:
         """The counter over all points along ``axes``, called ``several`` if it is not that of a single axis.
 
-        Examples
-        --------
         >>> Counters(("i", "j"), {0: 4, 1: 5}, "int").over((1,), "point")
         'j'
         """
@@ -186,8 +162,6 @@ class Counters:
     def decomposed(self, axes: Sequence[int], counter: str) -> list[str]:
         """Statements for the counters of single axes out of one over all; none where that is the only one.
 
-        Examples
-        --------
         >>> Counters(("i", "j"), {0: 4, 1: 5}, "int").decomposed((0, 1), "point")
         ['const int i = point / 5;', 'const int j = point % 5;']
         """

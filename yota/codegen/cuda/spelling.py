@@ -78,8 +78,6 @@ _ENDINGS = ("_finish", "_sum", "_so_far")
 class CudaNames(LocalNames):
     """Names in one kernel.
 
-    Examples
-    --------
     >>> names = CudaNames("f_kernel0")
     >>> [names.fresh(text) for text in ("x", "class", "parts", "y1", "__shared")]
     ['x', 'class_', 'parts_1', 'y1_1', 'shared_1']

@@ -56,23 +56,12 @@ def body_of(
 ) -> HostBody:
     """The body of the host function ``name`` that computes a tape's outputs.
 
-    Parameters
-    ----------
-    inputs, results
-        Names of its parameters: arrays and results are pointers to device memory, numbers are values.
-    tables, needs, totals
-        Take in what the kernels rely on.
-    sizes
-        Names of sizes, where extents may be others when the kernels run.
-    made
-        Names of what comes from sizes, the tape's inputs after those others.
-    fillings
-        Kernels that put arrays of these in place, which are called as their parameters are.
-
-    Raises
-    ------
-    CodegenError
-        If something on the tape needs a library, or a decision; the message has the user's line.
+    inputs, results: names of its parameters: arrays and results are pointers to device memory, numbers are values.
+    tables, needs, totals: take in what the kernels rely on.
+    sizes: names of sizes, where extents may be others when the kernels run.
+    made: names of what comes from sizes, the tape's inputs after those others.
+    fillings: kernels that put arrays of these in place, which are called as their parameters are.
+    Raises CodegenError if something on the tape needs a library, or a decision; the message has the user's line.
     """
     wide = widened(tape)
     tape = leading(normalised(as_counts(as_sums(symbolic.optimise(wide.tape)))))

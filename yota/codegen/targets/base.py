@@ -13,16 +13,10 @@ __all__ = ["FIXED", "Opening", "Source"]
 class Opening:
     """What a Python function for named sizes takes beside its arguments, and does first.
 
-    Parameters
-    ----------
-    sizes
-        Names of the sizes, which are further parameters.
-    checks
-        Statements that refuse sizes.
-    made
-        Texts of the last inputs of the tape, which are computed from the sizes.
-    samples
-        Values that each of these has at several sizes.
+    sizes: names of the sizes, which are further parameters.
+    checks: statements that refuse sizes.
+    made: texts of the last inputs of the tape, which are computed from the sizes.
+    samples: values that each of these has at several sizes.
     """
 
     sizes: tuple[str, ...] = ()
@@ -39,18 +33,11 @@ FIXED = Opening()
 class Source:
     """Source text of one generated function.
 
-    Parameters
-    ----------
-    text
-        The whole module: imports, workspace, the function.
-    entry
-        Name of the function in ``text``.
-    constants
-        Objects that the text uses by name and does not spell out: large arrays, users' own functions.
-    guards
-        Number of guards; when positive, ``text`` uses the name ``StaleTape``.
-    operations
-        How much work it is, as its banner says.
+    text: the whole module: imports, workspace, the function.
+    entry: name of the function in ``text``.
+    constants: objects that the text uses by name and does not spell out: large arrays, users' own functions.
+    guards: number of guards; when positive, ``text`` uses the name ``StaleTape``.
+    operations: how much work it is, as its banner says.
     """
 
     text: str

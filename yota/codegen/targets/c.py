@@ -33,16 +33,10 @@ __all__ = ["Source", "generate"]
 class Source(base.Source):
     """Source of one generated function; ``entry`` is in ``driver`` if that is not empty, else in ``code``.
 
-    Parameters
-    ----------
-    code
-        The C file; empty if nothing is left for C to do.
-    kernels
-        Names of the functions that the compiled file offers.
-    driver
-        The Python module around the kernels.
-    memory
-        Whether the compiled file makes arrays in kept memory; see `yota.runtime.native`.
+    code: the C file; empty if nothing is left for C to do.
+    kernels: names of the functions that the compiled file offers.
+    driver: the Python module around the kernels.
+    memory: whether the compiled file makes arrays in kept memory; see `yota.runtime.native`.
     """
 
     code: str = ""
@@ -54,14 +48,9 @@ class Source(base.Source):
 def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     """Source of a function that computes the tape's outputs from its inputs.
 
-    Parameters
-    ----------
-    tape
-        A simplified tape.
-    strict
-        Compute the first output exactly as NumPy does for the function that was traced.
-    values
-        How many of the outputs, the first ones, are values rather than derivatives.
+    tape: a simplified tape.
+    strict: compute the first output exactly as NumPy does for the function that was traced.
+    values: how many of the outputs, the first ones, are values rather than derivatives.
     """
     tape = symbolic.optimise(tape, strict=strict, values=values)
     tape = normalised(tape, frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset())

@@ -26,35 +26,19 @@ _NEGATION, _PRIMARY = 3, 5
 class Call:
     """One op ready to be spelled.
 
-    Parameters
-    ----------
-    op
-        The op.
-    operands
-        Text of each operand.
-    types
-        Type of each operand.
-    type
-        Type of the result.
-    name_object
-        Gives the name under which an object that has no literal is known to the generated code.
-    import_module
-        Notes that the generated code imports a module.
-    rows
-        In a loop over blocks: the blocked axis of the result and the text of its extent.
-    distinct
-        Positions of the operands that hold no index twice.
-    exact
-        Whether the result must have the bits that the user's own operator gives.
-    ones
-        Gives the name of a constant of so many ones, for sums by BLAS; None where NumPy's order of summation must be
+    operands: text of each operand.
+    types: type of each operand.
+    type: type of the result.
+    name_object: gives the name under which an object that has no literal is known to the generated code.
+    import_module: notes that the generated code imports a module.
+    rows: in a loop over blocks: the blocked axis of the result and the text of its extent.
+    distinct: positions of the operands that hold no index twice.
+    exact: whether the result must have the bits that the user's own operator gives.
+    ones: gives the name of a constant of so many ones, for sums by BLAS; None where NumPy's order of summation must be
         kept.
-    dense
-        Whether operands lie in memory without gaps.
-    cuts
-        Whether a choice by a mask works on bits, rather than with a branch for each element.
-    unsigned
-        Positions of the operands that hold no index below 0.
+    dense: whether operands lie in memory without gaps.
+    cuts: whether a choice by a mask works on bits, rather than with a branch for each element.
+    unsigned: positions of the operands that hold no index below 0.
     """
 
     op: Op

@@ -37,14 +37,9 @@ __all__ = ["Form", "Source", "generate"]
 class Form:
     """How an argument lies in memory.
 
-    Parameters
-    ----------
-    on_device
-        Whether it is an array; else it is a number that launches hand over by value.
-    strides
-        From one element to the next along each axis, in elements; None for C order.
-    stored
-        Its dtype in memory, if the tape has a wider one to compute in.
+    on_device: whether it is an array; else it is a number that launches hand over by value.
+    strides: from one element to the next along each axis, in elements; None for C order.
+    stored: its dtype in memory, if the tape has a wider one to compute in.
     """
 
     on_device: bool = True
@@ -56,16 +51,9 @@ class Form:
 class Source(base.Source):
     """Source of one generated function; ``entry`` is in ``driver``.
 
-    Parameters
-    ----------
-    code
-        The CUDA file; empty if nothing is left for kernels to do.
-    kernels
-        The kernels in it.
-    driver
-        The Python module around the kernels.
-    fault
-        What the driver calls the address of a number that kernels set where an index array has places outside of an
+    code: the CUDA file; empty if nothing is left for kernels to do.
+    driver: the Python module around the kernels.
+    fault: what the driver calls the address of a number that kernels set where an index array has places outside of an
         axis; empty if none does.
     """
 
@@ -85,23 +73,12 @@ def generate(
 ) -> Source:
     """Source of a function that computes the tape's outputs from its inputs, on the device.
 
-    Parameters
-    ----------
-    tape
-        A simplified tape.
-    forms
-        How each input lies in memory; by default arrays are in C order, and what has no axes is a number.
-    threads
-        Threads of a block: a power of two from 32 to 1024.
-    atomic
-        Whether pieces that meet at one place may be added up in any order, by atomic additions.
-    values
-        How many of the outputs, the first ones, are values rather than derivatives.
-
-    Raises
-    ------
-    CodegenError
-        If the tape has an op that neither a kernel nor CuPy can compute.
+    tape: a simplified tape.
+    forms: how each input lies in memory; by default arrays are in C order, and what has no axes is a number.
+    threads: threads of a block: a power of two from 32 to 1024.
+    atomic: whether pieces that meet at one place may be added up in any order, by atomic additions.
+    values: how many of the outputs, the first ones, are values rather than derivatives.
+    Raises CodegenError if the tape has an op that neither a kernel nor CuPy can compute.
     """
     if any(op.regions for op in tape.ops):
         raise CodegenError(f'{tape.name} has a loop, which CUDA code does not know; use target="c" or "numpy"')

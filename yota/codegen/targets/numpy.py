@@ -26,18 +26,11 @@ __all__ = ["Lowered", "generate", "lowered", "plan"]
 class Lowered:
     """What a tape became on its way to source.
 
-    Parameters
-    ----------
-    tape
-        The tape whose variables the lines of the plan compute.
-    plan
-        What the template is given.
-    objects
-        What the source uses by name without spelling it out.
-    units
-        What runs as one; empty for scalar code.
-    storage
-        Where arrays live; None for scalar code.
+    tape: the tape whose variables the lines of the plan compute.
+    plan: what the template is given.
+    objects: what the source uses by name without spelling it out.
+    units: what runs as one; empty for scalar code.
+    storage: where arrays live; None for scalar code.
     """
 
     tape: Tape
@@ -50,16 +43,10 @@ class Lowered:
 def generate(tape: Tape, *, strict: bool = False, values: int = 1, opening: Opening = FIXED) -> Source:
     """Source of a function that computes the tape's outputs from its inputs.
 
-    Parameters
-    ----------
-    tape
-        A simplified tape.
-    strict
-        Compute the first output exactly as NumPy does for the function that was traced.
-    values
-        How many of the outputs, the first ones, are values rather than derivatives.
-    opening
-        What the function does first where sizes have names.
+    tape: a simplified tape.
+    strict: compute the first output exactly as NumPy does for the function that was traced.
+    values: how many of the outputs, the first ones, are values rather than derivatives.
+    opening: what the function does first where sizes have names.
     """
     tape = symbolic.optimise(tape, strict=strict, values=values)
     if opening is FIXED and scalar.is_scalar(tape):

@@ -29,8 +29,6 @@ _WINDOWS = {
 def whole(text: str, names: Mapping[str, str]) -> Spelled:
     """An int of sizes, which have ``names`` in C.
 
-    Examples
-    --------
     >>> whole("(N*(N - 1)) // 2", {"N": "N"}), whole("3*N**2 + 1", {"N": "n"})
     ('N * (N - 1) / 2', '3 * n * n + 1')
     """
@@ -40,8 +38,6 @@ def whole(text: str, names: Mapping[str, str]) -> Spelled:
 def real(text: str, names: Mapping[str, str]) -> Spelled:
     """A float of sizes.
 
-    Examples
-    --------
     >>> real("float(np.divide(1, N))", {"N": "N"}), real("-math.sqrt(float(2*N))", {"N": "N"})
     ('1.0 / (double)N', '-sqrt((double)(2 * N))')
     """

@@ -30,14 +30,9 @@ _T = TypeVar("_T")
 class AllSizes:
     """What is made of a function that was traced at several sizes.
 
-    Parameters
-    ----------
-    sized
-        The function at several sizes.
-    title
-        Its name in the file.
-    names
-        What sizes are called in C.
+    sized: the function at several sizes.
+    title: its name in the file.
+    names: what sizes are called in C.
     """
 
     def __init__(self, request: Request, sized: Sized, title: str, names: Mapping[str, str]) -> None:
@@ -102,10 +97,7 @@ class AllSizes:
 def at_samples(request: Request, write: Callable[[Sized, str, Mapping[str, str]], _T]) -> _T:
     """What ``write`` makes of the function at several sizes, its name, and those of sizes in C.
 
-    Raises
-    ------
-    ArgumentError
-        If the function does something else at another size.
+    Raises ArgumentError if the function does something else at another size.
     """
     title = FileNames().fresh(called(request.wish))
     names = _size_names(title, request.call.dimensions())

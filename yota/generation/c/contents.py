@@ -55,12 +55,8 @@ class _Plan:
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     """Texts of the files by their names, and notes for the user.
 
-    Raises
-    ------
-    ArgumentError
-        If the function does something else at another size.
-    CodegenError
-        If something in the function cannot be said in C.
+    Raises ArgumentError if the function does something else at another size.
+    Raises CodegenError if something in the function cannot be said in C.
     """
     files, notes, found, flat = texts(request)
     if found.sizes:

@@ -47,16 +47,10 @@ class _Plan:
 class SizedCall:
     """How Python calls functions that take sizes.
 
-    Parameters
-    ----------
-    sizes
-        Their names.
-    found
-        Which axes of which arguments tell them.
-    open
-        The size that stands for any number of axes; empty if there is none.
-    taken, made
-        C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.
+    sizes: their names.
+    found: which axes of which arguments tell them.
+    open: the size that stands for any number of axes; empty if there is none.
+    taken, made: C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.
     """
 
     sizes: tuple[str, ...]
@@ -69,10 +63,7 @@ class SizedCall:
 def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
     """``call`` with any number of axes in the place of the last size.
 
-    Raises
-    ------
-    ArgumentError
-        If a result has an axis of another length that comes from them.
+    Raises ArgumentError if a result has an axis of another length that comes from them.
     """
     size = call.sizes[-1]
     taken: dict[str, str] = {}
@@ -110,27 +101,14 @@ def extension(
 ) -> dict[str, str]:
     """Texts of the extension module named ``stem`` and of the files that build it.
 
-    Parameters
-    ----------
-    functions
-        The functions of the C file.
-    kernels
-        Those that Python may call, as it does.
-    head
-        What its files say at their tops.
-    decisions
-        What was decided when the function was recorded, in the order of the numbers that functions return.
-    sizes
-        What sizes must be, in words; empty if they are numbers.
-    call
-        Where sizes come from.
-    looks
-        Whether functions look at indices.
-
-    Raises
-    ------
-    ArgumentError
-        If a Python module cannot have this name.
+    functions: the functions of the C file.
+    kernels: those that Python may call, as it does.
+    head: what its files say at their tops.
+    decisions: what was decided when the function was recorded, in the order of the numbers that functions return.
+    sizes: what sizes must be, in words; empty if they are numbers.
+    call: where sizes come from.
+    looks: whether functions look at indices.
+    Raises ArgumentError if a Python module cannot have this name.
     """
     if not stem.isidentifier():
         raise ArgumentError(f"a Python module cannot be called {stem!r}; choose another file name for the extension")

@@ -20,14 +20,9 @@ COUNTERS = ("row", "column", "layer", "cell")
 class Triangle:
     """The rows, or the columns, of the elements of one triangle of a square matrix.
 
-    Parameters
-    ----------
-    upper
-        Whether it is that above.
-    extent
-        C text of the rows that the matrix has.
-    offset
-        The diagonal that it begins or ends with.
+    upper: whether it is that above.
+    extent: C text of the rows that the matrix has.
+    offset: the diagonal that it begins or ends with.
     """
 
     upper: bool
@@ -38,8 +33,6 @@ class Triangle:
 def triangle(text: str, names: Mapping[str, str]) -> tuple[Triangle, int] | None:
     """The triangle whose rows (0) or columns (1) ``text`` makes; None if it makes something else.
 
-    Examples
-    --------
     >>> triangle("np.triu_indices(N, 1)[0]", {"N": "n"})
     (Triangle(upper=True, extent='n', offset=1), 0)
     """
@@ -60,16 +53,10 @@ def filling(
 ) -> tuple[str, ...]:
     """Loops, and the statement in them that puts an element of the array which ``text`` makes in place.
 
-    Parameters
-    ----------
-    target
-        Where its memory is.
-    shape
-        Its extents in C.
-    kind
-        The C type of its elements.
-    counters
-        Names like those of `COUNTERS` that nothing else has.
+    target: where its memory is.
+    shape: its extents in C.
+    kind: the C type of its elements.
+    counters: names like those of `COUNTERS` that nothing else has.
     """
     found = triangle(text, names)
     if found is not None:

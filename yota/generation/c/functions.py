@@ -27,19 +27,10 @@ __all__ = ["FunctionWriter"]
 class FunctionWriter:
     """Writes the functions of one file.
 
-    Parameters
-    ----------
-    title
-        Name of the function itself in the file.
-    inputs
-        Its parameters.
-    summary
-        What its author says about it; empty if nothing.
-
-    Attributes
-    ----------
-    sizes
-        Names of the sizes that functions take.
+    title: name of the function itself in the file.
+    inputs: its parameters.
+    summary: what its author says about it; empty if nothing.
+    sizes: names of the sizes that functions take.
     """
 
     sizes: tuple[str, ...] = ()

@@ -31,16 +31,9 @@ _SPELLED = {"complex64": "float _Complex", "complex128": "double _Complex"}
 class Parameter:
     """One parameter.
 
-    Parameters
-    ----------
-    name
-        Its name in C.
-    source
-        What it is in the function; for a result, what it holds.
-    type
-        Its type.
-    written
-        Whether it is a result.
+    name: its name in C.
+    source: what it is in the function; for a result, what it holds.
+    written: whether it is a result.
     """
 
     name: str
@@ -72,26 +65,15 @@ class Parameter:
 class Function:
     """One function, ready for a template: texts only.
 
-    Parameters
-    ----------
-    lines
-        Its body.
-    kernels
-        Loops that stand in functions of their own, ahead of it.
-    pieces
-        Functions that run parts of its body.
-    public
-        Whether the header has it.
-    allocates
-        Whether it can run out of memory.
-    looks
-        Whether it looks at indices.
-    sizes
-        Names of the sizes that it takes, ahead of its parameters.
-    memory
-        Numbers of elements of the arrays on the heap.
-    delegates
-        Whether it has another function do all that it does.
+    lines: its body.
+    kernels: loops that stand in functions of their own, ahead of it.
+    pieces: functions that run parts of its body.
+    public: whether the header has it.
+    allocates: whether it can run out of memory.
+    looks: whether it looks at indices.
+    sizes: names of the sizes that it takes, ahead of its parameters.
+    memory: numbers of elements of the arrays on the heap.
+    delegates: whether it has another function do all that it does.
     """
 
     name: str
@@ -121,10 +103,7 @@ class Function:
 def arguments_of(leaves: Sequence[Leaf], names: LocalNames, known: Known = is_known) -> tuple[Parameter, ...]:
     """The parameters for the leaves of a call, of dtypes that are ``known``.
 
-    Raises
-    ------
-    CodegenError
-        If one has a dtype that generated C does not have.
+    Raises CodegenError if one has a dtype that generated C does not have.
     """
     found = []
     for leaf in leaves:

@@ -29,10 +29,7 @@ class _Plan:
 def joined(request: Request) -> str:
     """The C text of a module with one function.
 
-    Raises
-    ------
-    ArgumentError, CodegenError
-        If C cannot compute it, or NumPy computes it faster.
+    Raises ArgumentError, CodegenError if C cannot compute it, or NumPy computes it faster.
     """
     if request.strict:
         raise CodegenError("strict=True keeps the order in which NumPy adds")

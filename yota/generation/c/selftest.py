@@ -17,20 +17,12 @@ __all__ = ["SelfTest", "self_test_of"]
 class SelfTest:
     """Texts for the template.
 
-    Parameters
-    ----------
-    name
-        The function.
-    sizes
-        Numbers of sizes that it takes, by the names of sizes.
-    declarations
-        Definitions of a point, a direction, and the results.
-    points
-        Statements that draw a point and a direction.
-    moves
-        Statements that call the function at a ``distance`` along the direction.
-    slopes
-        Statements that add up the derivative along the direction, and the size of its terms.
+    name: the function.
+    sizes: numbers of sizes that it takes, by the names of sizes.
+    declarations: definitions of a point, a direction, and the results.
+    points: statements that draw a point and a direction.
+    moves: statements that call the function at a ``distance`` along the direction.
+    slopes: statements that add up the derivative along the direction, and the size of its terms.
     """
 
     name: str

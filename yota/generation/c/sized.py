@@ -39,10 +39,8 @@ ON_STACK = 128
 def written_for_all_sizes(request: Request) -> Written:
     """Functions that take the sizes of their arguments.
 
-    Raises
-    ------
-    ArgumentError
-        If the function does something else at another size, or the code would depend on how large a size is.
+    Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
+        size is.
     """
     return at_samples(request, lambda *found: _Sized(request, *found).written())
 

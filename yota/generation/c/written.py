@@ -35,28 +35,15 @@ _MOST_STRAIGHT = 20_000
 class Written:
     """What a file is put together from.
 
-    Parameters
-    ----------
-    title
-        Name of the function itself in C.
-    inputs
-        Its parameters.
-    functions
-        All functions.
-    needs, tables
-        What they rely on.
-    tapes
-        What they were made from.
-    guards
-        Decisions that they check.
-    test
-        The check that the file can run on itself.
-    wrapped
-        Functions as Python calls them.
-    sizes
-        What sizes must be, in words; empty if they are numbers.
-    call
-        Where Python finds sizes.
+    title: name of the function itself in C.
+    inputs: its parameters.
+    needs, tables: what they rely on.
+    tapes: what they were made from.
+    guards: decisions that they check.
+    test: the check that the file can run on itself.
+    wrapped: functions as Python calls them.
+    sizes: what sizes must be, in words; empty if they are numbers.
+    call: where Python finds sizes.
     """
 
     title: str

@@ -44,12 +44,9 @@ class _Plan:
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     """Texts of the files by their names, and notes for the user.
 
-    Raises
-    ------
-    ArgumentError
-        If something is asked for beside value and gradient, or the function does something else at another size.
-    CodegenError
-        If something in the function cannot be said in kernels.
+    Raises ArgumentError if something is asked for beside value and gradient, or the function does something else at
+        another size.
+    Raises CodegenError if something in the function cannot be said in kernels.
     """
     _check(request)
     flat = flattened(request)

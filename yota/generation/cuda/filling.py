@@ -43,15 +43,8 @@ class _Array:
 def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> tuple[KernelPlan, ...]:
     """Kernels called ``title`` and a number for the arrays in ``found``, which their parameters are called after.
 
-    Parameters
-    ----------
-    names
-        What sizes are called in CUDA; kernels have no parameters for them yet.
-
-    Raises
-    ------
-    CodegenError
-        If an array cannot be said in CUDA.
+    names: what sizes are called in CUDA; kernels have no parameters for them yet.
+    Raises CodegenError if an array cannot be said in CUDA.
     """
     arrays = [
         _Array(each, tuple(map(str, each.shape)), triangle(each.text, names)) for each in found if each.type.shape

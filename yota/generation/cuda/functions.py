@@ -41,28 +41,16 @@ FURTHER = "further_axes"
 class Function:
     """One function, in CUDA and in Python: texts only.
 
-    Parameters
-    ----------
-    parameters
-        Declaration, name, and what it is for a reader.
-    cleared
-        Results that stay zero, and their bytes.
-    workspace
-        Bytes of it.
-    buffers
-        Name, type, start and bytes of each part of the workspace.
-    launches, python
-        Statements of the functions in C++ and in Python.
-    arguments
-        What the Python function takes.
-    sizes
-        Names of the sizes that the C++ function takes.
-    failed
-        The condition under which they will not do.
-    made
-        Definitions of what is computed from them.
-    looks
-        Whether it looks at indices.
+    parameters: declaration, name, and what it is for a reader.
+    cleared: results that stay zero, and their bytes.
+    workspace: bytes of it.
+    buffers: name, type, start and bytes of each part of the workspace.
+    launches, python: statements of the functions in C++ and in Python.
+    arguments: what the Python function takes.
+    sizes: names of the sizes that the C++ function takes.
+    failed: the condition under which they will not do.
+    made: definitions of what is computed from them.
+    looks: whether it looks at indices.
     """
 
     name: str
@@ -139,19 +127,10 @@ class FromSizes:
 class FunctionWriter:
     """Writes the functions of one file.
 
-    Parameters
-    ----------
-    sizes
-        Names of the sizes that functions take.
-    in_python
-        A number as Python has it.
-
-    Attributes
-    ----------
-    made
-        What functions compute from sizes, by the identity of their tapes.
-    open
-        The size that stands for any number of axes; empty if there is none.
+    sizes: names of the sizes that functions take.
+    in_python: a number as Python has it.
+    made: what functions compute from sizes, by the identity of their tapes.
+    open: the size that stands for any number of axes; empty if there is none.
     """
 
     def __init__(

@@ -24,16 +24,10 @@ _PRECISE, _ROUGH = ("1e-3", "1e-6", "1e-10"), ("2e-3", "1e-2", "3e-4")
 class SelfTest:
     """Texts for the template.
 
-    Parameters
-    ----------
-    gradient
-        Name of the function under test.
-    points
-        Statements that make its arguments.
-    call, moved
-        Statements that call it there, and that give the value at a distance along a direction.
-    distance, tolerance, noise
-        How far points are apart, and what of the slope and of the value may be lost.
+    gradient: name of the function under test.
+    points: statements that make its arguments.
+    call, moved: statements that call it there, and that give the value at a distance along a direction.
+    distance, tolerance, noise: how far points are apart, and what of the slope and of the value may be lost.
     """
 
     gradient: str
@@ -48,17 +42,9 @@ class SelfTest:
 def self_test_of(inputs: Sequence[Parameter], leaves: Collection[int], function: str) -> SelfTest:
     """The check.
 
-    Parameters
-    ----------
-    inputs, leaves
-        What the function takes, and by which of that the gradient is.
-    function
-        The name of the function that gives value and gradient.
-
-    Raises
-    ------
-    ArgumentError
-        If there are numbers of 16 bits, whose differences say nothing.
+    inputs, leaves: what the function takes, and by which of that the gradient is.
+    function: the name of the function that gives value and gradient.
+    Raises ArgumentError if there are numbers of 16 bits, whose differences say nothing.
     """
     dtypes = [inputs[leaf].type.dtype for leaf in leaves]
     if any(map(is_half, dtypes)):

@@ -31,15 +31,9 @@ __all__ = ["written_for_all_sizes"]
 def written_for_all_sizes(request: Request, *, open: bool = False) -> Written:
     """Functions that take the sizes of their arguments.
 
-    Parameters
-    ----------
-    open
-        Whether the last size stands for any number of axes.
-
-    Raises
-    ------
-    ArgumentError
-        If the function does something else at another size, or the code would depend on how large a size is.
+    open: whether the last size stands for any number of axes.
+    Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
+        size is.
     """
     return at_samples(request, lambda *found: _Sized(request, *found, open=open).written())
 

@@ -145,10 +145,7 @@ class _Digits(Algebra):
 def value(expression: Expression, names: Mapping[str, Any], registry: Registered) -> Any:
     """``expression`` at 50 digits.
 
-    Raises
-    ------
-    NotPreciseError
-        If it calls a function that is known in double precision only.
+    Raises NotPreciseError if it calls a function that is known in double precision only.
     """
     return _Digits(registry).of(expression, names)
 
@@ -186,10 +183,7 @@ def _kept(name: str, precision: int, *arguments: Any) -> Any:
 def primal(rule: Rule, registry: Registered, result: str | None = None) -> Callable[..., Any]:
     """The function that ``rule`` describes, to 50 digits; of several results the one called ``result``.
 
-    Raises
-    ------
-    NotPreciseError
-        If it is known in double precision only.
+    Raises NotPreciseError if it is known in double precision only.
     """
     result = result or rule.results[0]
     if rule.equation is not None:
@@ -233,12 +227,8 @@ def _root(rule: Rule, equation: Expression, registry: Registered) -> Callable[..
 class At(NamedTuple):
     """What holds at a point.
 
-    Parameters
-    ----------
-    slope
-        Derivative of a result by an operand.
-    names
-        Numbers that the operands and results stand for.
+    slope: derivative of a result by an operand.
+    names: numbers that the operands and results stand for.
     """
 
     slope: Any
@@ -253,10 +243,7 @@ def numbers(point: Mapping[str, Any]) -> list[Any]:
 def at(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> At:
     """The derivative of ``result`` by ``name``; to be called while `LOCK` is held.
 
-    Raises
-    ------
-    NotPreciseError
-        If the function is known in double precision only.
+    Raises NotPreciseError if the function is known in double precision only.
     """
     function, arguments = primal(rule, registry, result), numbers(point)
     names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}

@@ -62,22 +62,12 @@ EVALUATE = Evaluate()
 def expand(expression: Expression, names: Mapping[str, Any], emitter: Emitter, registry: Registered) -> Any:
     """Write ``expression`` onto ``emitter``, and give back the handle of its value.
 
-    Parameters
-    ----------
-    expression
-        Right-hand side of a rule.
-    names
-        Handles by parameter and result; a tuple of handles for a variadic parameter; `Static` for keywords and for
+    expression: right-hand side of a rule.
+    names: handles by parameter and result; a tuple of handles for a variadic parameter; `Static` for keywords and for
         the loop index; and, under ``"d[y]"``, the adjoint of the result ``y``, which may be `Absent`.
-    emitter
-        Takes the primitives.
-    registry
-        Knows the primitives by name.
-
-    Raises
-    ------
-    RuleError
-        If the expression cannot be computed for these types.
+    emitter: takes the primitives.
+    registry: knows the primitives by name.
+    Raises RuleError if the expression cannot be computed for these types.
     """
     algebra = Emitted(emitter, registry)
     return algebra.present(algebra.operand(expression, names))

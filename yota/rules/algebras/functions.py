@@ -41,8 +41,6 @@ def exactly(rule: Rule, result: str, parameter: str, registry: Registered) -> bo
     Sympy sees true functions here, each name positive or negative, and each side of a choice by itself. It expands,
     rewrites by exponentials and puts over one denominator, and no more: what takes longer is left to numbers.
 
-    Examples
-    --------
     >>> from yota.rules.registry import registry
     >>> tan = registry().rules("tan")[0]
     >>> exactly(tan, "y", "x", registry())

@@ -58,8 +58,6 @@ def inverse(value: int) -> int:
 def number(value: object) -> int:
     """The residue of a literal; that of pi is one of its own, since pi is no fraction.
 
-    Examples
-    --------
     >>> number(0.5) * 2 % PRIME
     1
     """
@@ -76,10 +74,7 @@ def number(value: object) -> int:
 def raised(root: int | None, value: int, exponent: object) -> int:
     """``value`` to a power; ``root`` is its root of order `ROOTS` if one is known.
 
-    Raises
-    ------
-    UnclearError
-        If the exponent is no fraction whose root is known.
+    Raises UnclearError if the exponent is no fraction whose root is known.
     """
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise UnclearError
@@ -129,8 +124,6 @@ def follows(rule: Rule, result: str, parameter: str, registry: Registered) -> bo
     sum of digits of eighteen places, twice; a no says nothing, since what the functions have to do with each
     other (``sin(x)**2 + cos(x)**2``) is not known here.
 
-    Examples
-    --------
     >>> from yota.rules.registry import registry
     >>> from yota.rules.syntax import parse
     >>> _, (rule,) = parse("@elementwise\ndef f(x: Real) -> y:\n    y = exp(-x * x)\n    d[y, x] = -2 * x * y")
@@ -163,13 +156,9 @@ def _agree(rule: Rule, result: str, parameter: str, written: Expression, algebra
 class _Duals(Algebra):
     """Dual numbers that are drawn with ``salt``.
 
-    Parameters
-    ----------
-    squares
-        Whether 1 / (2 * sqrt(x)) is what roots differentiate to, or else sqrt(x) / (2 * x): the square of a root
+    squares: whether 1 / (2 * sqrt(x)) is what roots differentiate to, or else sqrt(x) / (2 * x): the square of a root
         is not known to be x here, and rules are written with either.
-    left
-        How many parts may still be looked at.
+    left: how many parts may still be looked at.
     """
 
     registry: Registered

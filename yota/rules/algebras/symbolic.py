@@ -30,14 +30,9 @@ def to_sympy(expression: Expression, registry: Registered, symbols: Mapping[str,
     An opaque function differentiates by the rule of its primitive, so what is derived keeps the stable form that
     the rule has; sympy never sees inside it, so it cannot cancel anything there.
 
-    Parameters
-    ----------
-    expression
-        An elementwise expression.
-    registry
-        Knows the rules of the functions in it.
-    symbols
-        What names stand for; by default a symbol of the same name each.
+    expression: an elementwise expression.
+    registry: knows the rules of the functions in it.
+    symbols: what names stand for; by default a symbol of the same name each.
     """
     return _Symbolic(registry).of(expression, symbols or {})
 
@@ -105,10 +100,7 @@ def _constants() -> Any:
 def number(value: Any) -> Any:
     """The number that a literal stands for.
 
-    Raises
-    ------
-    RuleError
-        If it stands for none.
+    Raises RuleError if it stands for none.
     """
     import sympy
 
@@ -205,10 +197,7 @@ def slope_of(equation: Expression, name: str, registry: Registered) -> Expressio
 def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Expression:
     """The partial of ``result`` by ``parameter``, from the primal, or from the equation that the result solves.
 
-    Raises
-    ------
-    RuleError
-        If sympy cannot differentiate it.
+    Raises RuleError if sympy cannot differentiate it.
     """
     import sympy
 
