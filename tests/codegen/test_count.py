@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.passes.tapes import tape_of
-from yota.codegen.count import elements, operations, total
+from yota.codegen.count import elements, total
+from yota.ir.count import operations
 
 
 def test_counts_what_computes():

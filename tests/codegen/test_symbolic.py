@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.passes.tapes import agree, eight, evaluate, gradient, linear_power, names, tape_of
-from yota.codegen.count import elements, operations, total
+from yota.codegen.count import elements, total
 from yota.codegen.importing import imported
 from yota.codegen.symbolic import optimise
+from yota.ir.count import operations
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.ir.verify import verify

@@ -43,8 +43,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, with the number of operations.")] = False,
 ) -> int:
     """See `HELP`."""
-    from yota.codegen.count import operations
     from yota.generation.subject import call_of, subject_of
+    from yota.ir.count import operations
 
     load_rule_files(rules)
     f = function_at(function)

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from yota.codegen.c.lines import harmless
-from yota.ir.count import listed, operations
+from yota.ir.count import listed
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.units import Unit
-
-__all__ = ["blocked", "counted", "elements", "heading", "in_comment", "operations", "total", "work"]
 
 
 def total(tape: Tape) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable, Sequence
 
-__all__ = ["LARGEST_DEGREE", "Wanted", "cover"]
-
 LARGEST_DEGREE = 8
 """Number of factors up to which monomials are looked at in this way."""
 _ENOUGH, _HALF = 10, 5

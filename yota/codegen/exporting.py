@@ -9,8 +9,6 @@ from yota.ir.catalog import primitive
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["Exporter"]
-
 _COMMUTES = frozenset({"add", "multiply"})
 
 

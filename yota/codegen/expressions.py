@@ -19,8 +19,6 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op
 from yota.ir.types import TensorType
 
-__all__ = ["ASSEMBLED", "Body", "write"]
-
 ASSEMBLED = (AccessMap.STACK, AccessMap.RESHAPE, AccessMap.SCATTER)
 """How results are put together from scalars."""
 _LONGEST_INLINE = 72

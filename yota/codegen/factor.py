@@ -21,8 +21,6 @@ from yota.codegen.monomials import is_multiple, multiply
 from yota.codegen.table import Divisor, Pair, Place, Sums, Table
 from yota.codegen.thinned import Thinned
 
-__all__ = ["Options", "factor", "factor_anew"]
-
 Slots: TypeAlias = tuple[int, int]
 """Where a divisor occurs: the slots of two terms of a sum, in order."""
 

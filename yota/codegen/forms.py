@@ -17,8 +17,6 @@ from yota.ir.types import TensorType
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import use_counts, with_ops
 
-__all__ = ["as_counts", "as_deposits", "as_products", "unsigned"]
-
 
 def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     """``tape`` with einsums as transposes, reshapes and ``matmul``; those that compute ``kept`` stay."""

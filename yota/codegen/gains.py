@@ -6,8 +6,6 @@ from collections.abc import Container, Sequence
 
 from yota.codegen.monomials import Term, chain_length, length
 
-__all__ = ["Costs", "saved"]
-
 
 def saved(left: Term, right: Term) -> tuple[float, float]:
     """How many operations on numbers it saves to divide two terms by what they have in common, and how many are left.

@@ -13,8 +13,6 @@ from collections import Counter
 from yota.codegen.monomials import Term, common, multiply, quotient
 from yota.codegen.polynomials import PolynomialSystem, Sum
 
-__all__ = ["nest", "pull_out"]
-
 _LONG = 8
 """Terms of a sum from which on what they all have in common is pulled out at once."""
 

@@ -11,8 +11,6 @@ from yota.codegen.monomials import Monomial, Term, multiply, same_scale
 from yota.codegen.polynomials import PolynomialSystem, Sum
 from yota.ir.tape import Op, Tape
 
-__all__ = ["ARITHMETIC", "imported"]
-
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negative", "square", "power"})
 
 _MOST_FACTORS = 12

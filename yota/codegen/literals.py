@@ -15,18 +15,6 @@ from yota.ir.infer import infer
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = [
-    "UNNAMED",
-    "Constants",
-    "brackets",
-    "dtype_text",
-    "is_whole",
-    "scalar",
-    "shape_text",
-    "static_text",
-    "tuple_text",
-]
-
 _PLAIN_DTYPES = frozenset("?bBhHiIlLqQefdgFDG")
 
 

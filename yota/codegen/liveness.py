@@ -17,8 +17,6 @@ from yota.passes.shifts import First, first_pieces, in_order, landing
 from yota.passes.units import Kernel, Member, Unit, copied_whole
 from yota.passes.views import is_view, roots
 
-__all__ = ["check", "check_steps"]
-
 
 def check(
     tape: Tape,

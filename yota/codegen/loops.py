@@ -19,8 +19,6 @@ from yota.passes.views import is_view
 if TYPE_CHECKING:
     from yota.codegen.lower import Lowering
 
-__all__ = ["LoopLowering", "lower_loop"]
-
 
 def lower_loop(lowering: Lowering, position: int, unit: Unit) -> Step:
     """The loop of ``unit``, with what comes before and after it."""

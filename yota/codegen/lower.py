@@ -31,8 +31,6 @@ from yota.ir.verify import is_on
 from yota.passes.units import Unit
 from yota.passes.views import distinct, unsigned
 
-__all__ = ["Lowering"]
-
 _OWN_NAMES = ("np", "deque", "StaleTape", "work", "start", "stop", "piece", "column", "_pool", "_workspace")
 _NESTED_WIDTH = 60
 """Longer expressions get a name and a line of their own."""

@@ -5,20 +5,6 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-__all__ = [
-    "Monomial",
-    "Term",
-    "chain_length",
-    "common",
-    "is_multiple",
-    "length",
-    "multiply",
-    "parted",
-    "quotient",
-    "reduced",
-    "same_scale",
-]
-
 Monomial: TypeAlias = tuple[tuple[int, int], ...]
 """Atoms and their exponents, sorted by atom."""
 

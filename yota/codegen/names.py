@@ -8,8 +8,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 
-__all__ = ["Names", "identifier"]
-
 _RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _LONGEST = 32
 

@@ -9,8 +9,6 @@ from typing import TypeAlias
 
 from yota.codegen.monomials import chain_length
 
-__all__ = ["Pair", "extract", "length", "occurrences"]
-
 Pair: TypeAlias = tuple[int, int]
 
 Entry: TypeAlias = tuple[int, int, int, bool, Pair]

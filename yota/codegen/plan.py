@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Buffer", "FunctionPlan", "Line", "Loop", "Step", "Workspace", "marked"]
-
 
 class Line(str):
     """A line of a plan that knows which variables it computes."""

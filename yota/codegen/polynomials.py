@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from yota.codegen.monomials import Monomial, Term
 
-__all__ = ["PolynomialSystem", "Sum"]
-
 
 @dataclass(slots=True)
 class Sum:

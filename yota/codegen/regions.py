@@ -24,8 +24,6 @@ from yota.passes.rewrite import cone
 if TYPE_CHECKING:
     from yota.codegen.lower import Lowering
 
-__all__ = ["arranged", "lower_region"]
-
 _PLAIN = {"f": "float", "i": "int", "b": "bool"}
 
 

@@ -11,8 +11,6 @@ from yota.ir.extents import factor
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render", "render_lines", "template_text", "templates"]
-
 
 def render(template: str, **data: Any) -> str:
     """Text of ``template`` (a path below ``templates/``) filled with ``data``.

@@ -16,8 +16,6 @@ from yota.codegen.polynomials import PolynomialSystem
 from yota.codegen.table import Place, Table
 from yota.codegen.weighing import Scales
 
-__all__ = ["revise"]
-
 _ATTEMPTS_EACH = 12
 """Attempts for each operation that there is at first: more find nothing."""
 _STEPS = 600_000

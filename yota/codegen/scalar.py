@@ -19,8 +19,6 @@ from yota.ir.count import listed
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["FunctionText", "ScalarPlan", "is_fast", "is_scalar", "plan_scalar", "scalar_source"]
-
 _OWN_NAMES = ("np", "scipy", "StaleTape", *sorted(MATH_NAMES))
 _FAST_DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
 

@@ -14,8 +14,6 @@ from yota.codegen.symbolic import factored, optimise, rewritten
 from yota.codegen.table import Table
 from yota.ir.tape import Tape
 
-__all__ = ["forms", "search"]
-
 _log = logging.getLogger("yota.search")
 _NESTED = tuple(Options(nest=True, seed=seed) for seed in range(4))
 _WAYS = (Options(), Options(shared=False), *_NESTED)

@@ -11,8 +11,6 @@ from yota.codegen.monomials import Monomial, Term
 from yota.codegen.pairs import extract, length
 from yota.codegen.table import Table
 
-__all__ = ["Products", "share"]
-
 _BITS = 4
 """Room for an exponent of at most the largest degree."""
 _MOST = 400

@@ -13,8 +13,6 @@ from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SUM, U
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["MATH_NAMES", "Spelling", "binary", "spell"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spelling:

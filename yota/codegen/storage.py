@@ -16,8 +16,6 @@ from yota.passes.shifts import first_pieces
 from yota.passes.units import Member, Unit, copied_whole
 from yota.passes.views import is_view, roots, shares
 
-__all__ = ["Storage", "nested", "plan_storage"]
-
 WORKSPACE_BYTES = 16 * 1024
 """Smaller arrays are cheaper to allocate anew than to look up."""
 

@@ -24,8 +24,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
-__all__ = ["factored", "optimise", "rewritten"]
-
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 _LARGEST_EXPONENT = 64

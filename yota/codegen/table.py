@@ -13,8 +13,6 @@ from yota.codegen.gains import Costs
 from yota.codegen.monomials import Monomial, Term, parted, quotient, reduced
 from yota.codegen.polynomials import PolynomialSystem
 
-__all__ = ["Divisor", "Pair", "Place", "Sums", "Table"]
-
 _BITS = 60
 """Of the codes of atoms: a monomial has the sum of those of its factors, by which quotients are told apart."""
 

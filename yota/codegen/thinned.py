@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from yota.codegen.monomials import Term
 
-__all__ = ["Thinned"]
-
 
 class Thinned:
     """A sum that loses terms: its slots by position, linked to their neighbours, and the positions of each factor.

@@ -20,8 +20,6 @@ from yota.passes.views import is_view
 if TYPE_CHECKING:
     from yota.codegen.loops import LoopLowering
 
-__all__ = ["landing_place", "lower", "make_room"]
-
 
 def _filling(loop: LoopLowering, variable: int) -> str | None:
     """What an array must hold before the loop adds to it."""

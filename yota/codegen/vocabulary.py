@@ -18,8 +18,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import protected, use_counts
 
-__all__ = ["WIDTH", "Reads", "Vocabulary", "import_lines", "listed", "packed", "plan_reads"]
-
 WIDTH = 92
 """Longest line of a generated body, before its indentation."""
 

@@ -10,8 +10,6 @@ from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
 from yota.codegen.pairs import extract, length
 from yota.codegen.table import Sums, Table
 
-__all__ = ["Scales"]
-
 _BITS = 60
 """Of the numbers by which factors are told apart."""
 

@@ -13,8 +13,6 @@ from yota.codegen.plan import Buffer, Workspace
 from yota.codegen.storage import Storage
 from yota.codegen.wrap import WIDTH, wrapped
 
-__all__ = ["Looks", "inverse", "turned"]
-
 _KEPT = ((1 << 26, 4), (1 << 30, 1), (math.inf, 0))
 """How many workspaces may wait for the next call, by their size in bytes."""
 

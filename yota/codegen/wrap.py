@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from yota.codegen.plan import Line
 
-__all__ = ["wrapped"]
-
 WIDTH = 100
 _OPEN, _CLOSE = "([{", ")]}"
 

@@ -19,8 +19,6 @@ from yota.structures import children, flatten, is_leaf, is_on_device, package_of
 from yota.tracing.record import Leaf
 from yota.tracing.subclasses import plain
 
-__all__ = ["Arguments", "function_of", "key_of", "names_of", "parameters_of", "positional", "sort_arguments"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arguments:

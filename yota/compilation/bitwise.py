@@ -9,8 +9,6 @@ from typing import Any
 from yota.ir.tape import Guard, Tape, TapeBuilder
 from yota.tracing.record import Recording
 
-__all__ = ["with_value"]
-
 
 def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple[Tape, tuple[Any, ...]]:
     """``tape`` with its first outputs as ``exact`` computes them, and the captured arrays that it now reads.

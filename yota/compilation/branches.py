@@ -8,8 +8,6 @@ from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.location import where
 from yota.ir.tape import Guard
 
-__all__ = ["MOST_FOLLOWED", "MOST_TAPES", "Dynamic", "check_dynamic", "follow"]
-
 Dynamic = bool | Literal["auto"]
 """Whether each branch combination is traced; ``"auto"`` allows `MOST_FOLLOWED` of them."""
 MOST_FOLLOWED = 64

@@ -20,19 +20,6 @@ from yota.ir.tape import Tape
 from yota.runtime.background import Later
 from yota.runtime.cache import Table
 
-__all__ = [
-    "BROUGHT",
-    "CHANGED",
-    "CLEARED",
-    "CONTENT",
-    "KEPT",
-    "OTHER_WAY",
-    "Compilation",
-    "Compiled",
-    "Information",
-    "Journal",
-]
-
 CHANGED = "what the function reads from outside has changed"
 CONTENT = "the content of an array that the code relies on has changed"
 OTHER_WAY = "a branch went another way"

@@ -15,8 +15,6 @@ from yota.ir.location import where
 from yota.structures import flatten, is_on_device, mapped
 from yota.tracing.record import Leaf
 
-__all__ = ["beside", "captor_of", "computed", "joined", "on_host", "stacked", "target_for", "to_cpu", "to_cuda"]
-
 
 def target_for(target: Target, arguments: Arguments) -> Target:
     """The target for these arguments: GPU arrays select "cuda".

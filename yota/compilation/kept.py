@@ -43,8 +43,6 @@ from yota.tracing.results import ResultForm
 from yota.watching.contents import Contents
 from yota.watching.digest import NoDigest, Read, kinds
 
-__all__ = ["Place", "adopt", "place_of", "state_of_yota", "why_not_kept"]
-
 _FORMAT = "2"
 _MOST_BYTES = 1 << 23
 """Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""

@@ -13,8 +13,6 @@ from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.structures import is_on_device
 
-__all__ = ["Layout", "Wrt", "checked", "layout_of"]
-
 Wrt = int | str | tuple[int | str, ...] | None
 """Positions and names of arguments to differentiate by; None for all that have a derivative."""
 

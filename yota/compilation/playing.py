@@ -21,8 +21,6 @@ from yota.runtime.signals import StaleTape
 from yota.structures import flatten, is_on_device
 from yota.tracing.replay import evaluate, stale
 
-__all__ = ["compile", "leaves", "play"]
-
 
 def play(tape: Tape, *args: Any) -> Any:
     """Evaluate a tape op by op with NumPy, on arguments of the types it was recorded with.

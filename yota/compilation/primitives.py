@@ -6,8 +6,6 @@ from yota.ir import catalog
 from yota.ir.primitive import Primitive
 from yota.rules.registry import registry
 
-__all__ = ["find", "reference"]
-
 _RULE = "rule "
 
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from yota.settings import settings
 
-__all__ = ["shown", "stage"]
-
 _AFTER = 2.0
 """Seconds before the line appears."""
 _TICK = 0.25

@@ -16,8 +16,6 @@ from yota.ir.tape import Tape
 from yota.passes import pipeline, scalarize, unroll
 from yota.rules.registry import Registry
 
-__all__ = ["short_gradient", "short_value", "shortest", "unrolled"]
-
 _MOST_OPS = 20_000
 """Largest number of scalar ops of an unrolled function."""
 _LARGEST_ARRAY = 4096

@@ -20,8 +20,6 @@ from yota.ir.types import TensorType
 from yota.runtime.signals import StaleTape
 from yota.tracing.record import Recording
 
-__all__ = ["Combination", "Merged"]
-
 _MOST_ROWS = 64
 """Largest number of recordings in one merged tape."""
 _TAKE_SELECTS = frozenset(

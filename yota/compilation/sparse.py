@@ -10,8 +10,6 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["CompressedRows", "library"]
-
 _Places: TypeAlias = "Sequence[int] | np.ndarray"
 
 

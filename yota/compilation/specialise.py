@@ -26,19 +26,6 @@ from yota.tracing.results import ResultForm
 from yota.watching.contents import Contents
 from yota.watching.uses import Observed
 
-__all__ = [
-    "Instead",
-    "Specialisation",
-    "Target",
-    "compile_tape",
-    "is_in_c",
-    "loaded",
-    "needed",
-    "rolled",
-    "simplified",
-    "source_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

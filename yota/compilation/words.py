@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from yota.errors import ArgumentError
 
-__all__ = ["evaluates", "explained", "worded"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _WRT = "say wrt=, a position, a name, or a tuple of them: yota.gradient(f, wrt=(0, 1))"

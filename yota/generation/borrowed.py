@@ -6,8 +6,6 @@ import inspect
 
 from yota.ir import choices, factors, incomplete
 
-__all__ = ["MODULES", "PREFIX", "borrowed", "is_own", "renamed"]
-
 PREFIX = "_own__"
 """Ahead of the names of such functions; names made from a user's never have two underscores in a row."""
 MODULES = (choices, factors, incomplete)

@@ -19,8 +19,6 @@ from yota.ir.location import Location
 from yota.tracing.location import source_line
 from yota.tracing.sizes import Decision, Expression
 
-__all__ = ["Branches", "place_of"]
-
 _FIRST = 5
 """The smallest size at which recordings are compared."""
 _FEW = 3

@@ -9,8 +9,6 @@ from yota.generation.evaluation import evaluated
 from yota.generation.sizes import Samples
 from yota.ir.extents import Extent
 
-__all__ = ["Conditions"]
-
 
 class Conditions:
     """What sizes must be for code to hold: expressions of them that are not negative.

@@ -14,8 +14,6 @@ from yota.errors import CodegenError
 from yota.generation.evaluation import evaluated
 from yota.ir.types import type_of
 
-__all__ = ["Constants", "name_of_form"]
-
 _MOST = 1 << 16
 """Elements of one array that a module may carry."""
 _COLUMNS = 80

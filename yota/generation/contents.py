@@ -23,8 +23,6 @@ from yota.generation.subject import Subject, source_of, subject_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 
-__all__ = ["collected"]
-
 _RANKS = (0, 1, 2, 4)
 """Numbers of further axes at which code for any of them is proved."""
 

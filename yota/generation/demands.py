@@ -12,8 +12,6 @@ from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["demand"]
-
 
 def demand(tapes: Sequence[Tape], required: Callable[[Sequence[int]], None]) -> None:
     """Call ``required`` with values, one for each of the ``tapes`` of several sizes, that must not be negative."""

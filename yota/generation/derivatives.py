@@ -20,8 +20,6 @@ from yota.ir.types import TensorType, type_of
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf, record
 
-__all__ = ["Derivative", "hessian_of", "hvp_of", "jacobian_of"]
-
 _UNROLLED = 16
 """Rows up to which a matrix is one piece of code, rather than a loop over rows."""
 

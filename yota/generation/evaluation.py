@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["evaluated", "parsed"]
-
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

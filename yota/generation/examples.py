@@ -14,9 +14,6 @@ from yota.errors import ArgumentError
 from yota.specs import REST, Array, Fixed, Record, Sequence, Spec, Table
 from yota.structures import children, is_leaf
 
-__all__ = ["Integers", "arrays_of", "example", "row_length", "spec_of"]
-
-
 _MOST_INTEGERS = 4
 """Integers of an example are below this; sizes at which code is tested are not."""
 

@@ -6,20 +6,6 @@ import ast
 
 from yota.generation.layout import Broken, Document, Group, Line, block, joined
 
-__all__ = [
-    "BINARY",
-    "UnprintableError",
-    "arguments_of",
-    "display",
-    "expression",
-    "flattened",
-    "level_of",
-    "operand_level",
-    "quoted",
-    "rigid",
-    "sign_level",
-]
-
 _CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, _SIGN, _POWER, _ATOM = 1, 2, 3, 4, 5, 12, 13, 20
 
 BINARY: dict[type[ast.AST], tuple[str, int]] = {

@@ -10,8 +10,6 @@ from yota.errors import ArgumentError
 from yota.generation import assembly
 from yota.generation.c import contents
 
-__all__ = ["check", "write"]
-
 _HEAD = 16_384
 _MARKS = tuple(mark.encode() for mark in (assembly.MARK, contents.MARK))
 

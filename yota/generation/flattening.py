@@ -15,8 +15,6 @@ from yota.generation.proof import gradients_of
 from yota.generation.request import Request
 from yota.generation.subject import Call, subject_of
 
-__all__ = ["axes", "flattened", "further_axes", "name_of_rest"]
-
 _RANKS = (0, 2, 3)
 """Numbers of further axes at which the function must do what it does with one."""
 _EXTENTS = (3, 2, 4)

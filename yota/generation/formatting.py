@@ -11,8 +11,6 @@ from yota.generation.expressions import UnprintableError
 from yota.generation.layout import lay_out
 from yota.generation.printing import statement
 
-__all__ = ["WIDTH", "formatted", "logical_lines"]
-
 WIDTH = 88
 """What ruff and black take when nothing else is said."""
 

@@ -14,8 +14,6 @@ from yota.generation.signature import Parameter, described, hint
 from yota.ir.types import TensorType
 from yota.specs import REST
 
-__all__ = ["Documented", "Function", "RecordClass", "gradient_class", "gradient_functions", "value_function"]
-
 _COLUMNS = 76
 
 

@@ -22,8 +22,6 @@ from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 from yota.tracing.location import source_line
 
-__all__ = ["General", "UnknownForm", "canonical", "elements", "generalised", "held"]
-
 
 class UnknownForm(ArgumentError):
     """A constant changes with the sizes in a way that no expression of them is known for."""

@@ -24,8 +24,6 @@ from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 
-__all__ = ["PRECONDITION", "Kernel", "kernel_of"]
-
 PRECONDITION = "_precondition"
 """What makes the error of a guard that fails."""
 

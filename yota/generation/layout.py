@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Broken", "Document", "Group", "Indented", "Line", "Preferred", "block", "joined", "lay_out"]
-
 
 @dataclass(frozen=True, slots=True)
 class Line:

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["with_literals"]
-
 _T = TypeVar("_T")
 _FOREIGN = {*sys.stdlib_module_names, "numpy", "scipy", "yota"}
 _MOST, _LARGEST = 64, 100_000

@@ -20,8 +20,6 @@ from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 from yota.specs import REST
 
-__all__ = ["MATRICES", "Matrices"]
-
 _Shape = tuple[int | str, ...]
 
 

@@ -12,8 +12,6 @@ from yota.codegen.literals import dtype_text
 from yota.generation.evaluation import evaluated
 from yota.generation.sizes import Samples, closeness
 
-__all__ = ["array_text"]
-
 _GRIDS = ("np.hanning", "np.hamming", "np.blackman", "np.bartlett", "np.fft.fftfreq", "np.fft.rfftfreq")
 _OFFSETS = (0, 1, -1, 2, -2)
 

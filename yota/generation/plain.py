@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-__all__ = ["comment", "docstring", "shell", "visible"]
-
 
 def visible(text: str) -> str:
     r"""``text`` in printable ASCII on one line; anything else is spelled as an escape.

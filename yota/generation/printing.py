@@ -18,8 +18,6 @@ from yota.generation.expressions import (
 )
 from yota.generation.layout import Broken, Document, Group, Indented, Line, Preferred, block, joined
 
-__all__ = ["statement"]
-
 
 def statement(tree: ast.stmt) -> Document:
     """Document of one simple statement, or of the header of a compound one.

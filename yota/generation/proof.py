@@ -19,8 +19,6 @@ from yota.generation.sizing import Sized
 from yota.generation.subject import Call, Subject, subject_of
 from yota.tracing.replay import evaluate
 
-__all__ = ["Case", "cases_at", "gradients_of", "proved", "trials"]
-
 _LARGE, _MOST_LARGE = 67, 3
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
 _MOST_ROWS = 256

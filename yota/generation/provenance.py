@@ -14,8 +14,6 @@ from yota.ir.tape import Guard, Tape
 from yota.rules.registry import registry
 from yota.tracing.location import source_line
 
-__all__ = ["called", "command_lines", "decision", "description", "headline", "reference_of", "summary"]
-
 
 def called(wish: str) -> str:
     """A name of the module's own for the function: none that is private, and no keyword."""

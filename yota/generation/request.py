@@ -9,8 +9,6 @@ from yota.errors import ArgumentError
 from yota.generation.subject import Call
 from yota.ir.callables import name_of
 
-__all__ = ["Request"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:

@@ -12,8 +12,6 @@ from yota.generation.examples import spec_of
 from yota.ir.callables import name_of
 from yota.specs import Array, Spec, resolved
 
-__all__ = ["Sample", "sampled"]
-
 Sample: TypeAlias = Callable[..., Mapping[str, Any]]
 """A function of the named sizes that gives arguments by name."""
 

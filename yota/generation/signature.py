@@ -11,8 +11,6 @@ from yota.ir.types import TensorType, type_of
 from yota.specs import REST
 from yota.tracing.record import Leaf
 
-__all__ = ["Parameter", "class_name", "described", "hint", "parameters"]
-
 _IMPORTED = ("np", "npt", "math", "Any")
 """Names that functions of a module read."""
 

@@ -10,8 +10,6 @@ from yota.generation.kernel import Kernel, kernel_of
 from yota.generation.sizing import Sized
 from yota.ir.tape import Tape
 
-__all__ = ["sized_kernel"]
-
 
 def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Constants) -> Kernel:
     """The kernel that computes ``tapes``, one for each size at which the function was traced.

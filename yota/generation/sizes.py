@@ -18,8 +18,6 @@ from yota.ir.extents import ATOM, SUM, Spelled
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Samples", "closeness", "samples_of"]
-
 _DEGREE = 3
 _DIVISORS = (2, 3, 4, 5, 8, 10)
 _CLOSE = 4 * 2.0**-52

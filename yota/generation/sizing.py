@@ -28,8 +28,6 @@ from yota.ir.extents import extent_of
 from yota.ir.tape import Tape
 from yota.tracing.sizes import Decision
 
-__all__ = ["Sized", "sized"]
-
 _FIRST = 5
 _SMALLEST, _SMALLEST_OF_MANY = 340, 135
 """Extents from which on code is no longer written in another way for its arrays being small."""

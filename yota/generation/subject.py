@@ -31,8 +31,6 @@ from yota.specs import Sequence as Items
 from yota.tracing.record import record
 from yota.tracing.sizes import Decision
 
-__all__ = ["Call", "Subject", "call_of", "reference", "source_of", "subject_of"]
-
 _SEARCH = Target(effort="high")
 _SPECS = (Array, Fixed, Record, Table, Items)
 

@@ -17,8 +17,6 @@ from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["Separated", "Varying", "separated"]
-
 
 @dataclass(frozen=True, slots=True)
 class Varying:

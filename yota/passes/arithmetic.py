@@ -10,8 +10,6 @@ import numpy as np
 
 from yota.passes.case import Case, Rule
 
-__all__ = ["BESIDE_NUMBERS", "EXACT", "LOOKED_FOR", "LOOSE", "is_ordinary"]
-
 _LARGEST_EXPONENT = 64
 
 

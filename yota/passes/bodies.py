@@ -18,8 +18,6 @@ from yota.ir.types import TensorType, TupleType
 from yota.passes.iterations import Moved, Plan, Refused, Rolling, Row, Same
 from yota.passes.periods import Integers
 
-__all__ = ["Looping"]
-
 _LARGEST_WRITTEN = 4096
 """Elements of an array that trips carry to read and write single elements of it."""
 _MOST_STRAIGHT = 20_000

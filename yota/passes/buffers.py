@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Request", "Slot", "assign"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -19,8 +19,6 @@ from yota.passes.writes import Chains
 if TYPE_CHECKING:
     from yota.passes.simplify import Simplifier
 
-__all__ = ["Case", "Rule"]
-
 
 @dataclass(slots=True)
 class Case:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from yota.passes.case import Case, Rule
 
-__all__ = ["LOOSE"]
-
 _SMALL_PRODUCT = 32
 """Up to this many multiplications in each of many small products, a loop over elements is quicker than BLAS."""
 

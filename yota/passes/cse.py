@@ -10,8 +10,6 @@ import numpy as np
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import with_ops
 
-__all__ = ["run"]
-
 _LARGEST_INTERNED = 65536
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from yota.ir.tape import Tape
 from yota.passes.rewrite import cone, with_ops
 
-__all__ = ["run"]
-
 
 def run(tape: Tape) -> Tape:
     """Keep what outputs and guards need; the inputs all stay, for they are the function's signature."""

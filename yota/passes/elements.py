@@ -15,8 +15,6 @@ from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.unroll import FUNCTIONS, LARGEST_SOURCE, Elements, Unrolling, Unsuitable
 
-__all__ = ["cast", "unroll"]
-
 _LARGEST_MOVED = 65536
 
 

@@ -13,8 +13,6 @@ from yota.ir.regions import Region
 from yota.ir.tape import Op
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["Parted", "parted"]
-
 _FEWEST_TRIPS = 16
 
 

@@ -12,8 +12,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
 from yota.passes.rewrite import with_ops
 
-__all__ = ["run"]
-
 _LARGEST_BROADCAST = 65536
 
 

@@ -15,8 +15,6 @@ from yota.passes.sink import sink
 from yota.passes.units import ROWS, Growing, Member, Unit, choose
 from yota.passes.views import is_view
 
-__all__ = ["CACHE_BYTES", "fuse"]
-
 CACHE_BYTES = 2 * 1024 * 1024
 """What the pieces in flight in one loop may take.
 

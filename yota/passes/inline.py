@@ -20,8 +20,6 @@ from yota.ir.types import TensorType
 from yota.passes import cse
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["run"]
-
 _DEEPEST = 100
 _SHORT = 12
 """So many ops of a form go through memory in less time than the calls that they save."""

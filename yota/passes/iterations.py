@@ -15,8 +15,6 @@ from yota.ir.types import TensorType, TupleType
 from yota.passes.periods import Columns, Integers, Run
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["Moved", "Plan", "Planner", "Refused", "Rolling", "Row", "Same", "value_as"]
-
 _LONGEST_DELAY = 3
 """How many iterations back an operand may come from."""
 

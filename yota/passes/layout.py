@@ -8,8 +8,6 @@ from yota.ir.types import TensorType
 from yota.passes import reading, runs
 from yota.passes.case import Case, Rule
 
-__all__ = ["EXACT", "unbroadcast"]
-
 
 def unbroadcast(case: Case) -> int | None:
     """An elementwise op on arrays takes what its operands were broadcast from; its result is broadcast if need be."""

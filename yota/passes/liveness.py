@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from yota.errors import ScheduleError
 
-__all__ = ["WHOLE", "Access", "Action", "Rows", "Unfinished", "simulate"]
-
 Rows = tuple[float, float]
 """From which row to which: along the axis that a loop cuts, whose ends ``WHOLE`` stands for."""
 WHOLE: Rows = (-math.inf, math.inf)

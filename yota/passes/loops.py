@@ -16,8 +16,6 @@ from yota.passes.rewrite import Rewriting, cone, users
 from yota.passes.split import split
 from yota.passes.views import is_view
 
-__all__ = ["run"]
-
 _MOST_HOISTED = 64
 """Values computed ahead of a loop: each is an argument of every trip."""
 

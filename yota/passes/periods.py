@@ -12,8 +12,6 @@ import numpy as np
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Columns", "Integers", "Run", "is_worth", "runs"]
-
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _FEWEST_TRIPS = 16

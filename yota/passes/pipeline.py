@@ -9,8 +9,6 @@ from yota.ir.verify import is_on
 from yota.ir.verify import verify as checked
 from yota.passes import cse, dce, fold, inline, loops, scalarize, simplify
 
-__all__ = ["names", "passes", "run"]
-
 
 def passes(*, strict: bool = False, inlined: bool = True, compiled: bool = False) -> tuple[tuple[str, Rewrite], ...]:
     """Names and passes in order; what unrolling brings to light is simplified again."""

@@ -11,8 +11,6 @@ from yota.ir.tape import Op
 from yota.passes.case import Case, Rule
 from yota.passes.writes import covers, is_basic, positions
 
-__all__ = ["EXACT", "LOOSE", "RULES", "compose"]
-
 _LONGEST_WALK = 64
 
 

@@ -12,8 +12,6 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["Rewriting", "cone", "protected", "rewritten", "use_counts", "users", "with_ops", "with_own_outputs"]
-
 
 def with_ops(tape: Tape, ops: Iterable[Op], **changes: Any) -> Tape:
     """``tape`` with other ops, and with ``changes`` of other fields; guards follow the ops that they test."""

@@ -14,8 +14,6 @@ from yota.passes.bodies import Looping
 from yota.passes.iterations import Planner, Refused, Rolling
 from yota.passes.periods import Columns, is_worth, runs
 
-__all__ = ["run"]
-
 _Places: TypeAlias = tuple[int, ...]
 
 

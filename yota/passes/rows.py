@@ -16,8 +16,6 @@ from yota.ir.semantics import JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["Placement", "place"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placement:

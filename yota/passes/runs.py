@@ -9,8 +9,6 @@ import numpy as np
 from yota.ir.indexing import GATHER, Index, Slice, pieces_of
 from yota.passes.case import Case
 
-__all__ = ["addition", "read", "same_row", "slices"]
-
 _SHORTEST = 64
 """Fewer elements are gathered as they are."""
 _MOST = 8

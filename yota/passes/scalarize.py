@@ -15,8 +15,6 @@ from yota.passes.elements import unroll
 from yota.passes.rewrite import protected
 from yota.passes.unroll import FUNCTIONS, Elements, Unrolling, Unsuitable
 
-__all__ = ["is_scalar", "run"]
-
 # Measured with NumPy 2 on x86-64, in nanoseconds: a float operation in a Python function, a call of a NumPy function
 # on a small array, a view of an array, arithmetic on NumPy scalars, and one element in or out of an array.
 _SCALAR_OP, _ARRAY_CALL, _ARRAY_VIEW, _NUMPY_SCALAR_OP, _ELEMENT = 30, 700, 200, 80, 30

@@ -16,8 +16,6 @@ from yota.ir.types import TensorType
 from yota.passes.units import Member, Unit
 from yota.passes.views import is_view
 
-__all__ = ["First", "first_pieces", "in_order", "landing"]
-
 
 @dataclass(frozen=True, slots=True)
 class First:

@@ -8,8 +8,6 @@ from yota.passes.case import Case, Rule
 from yota.passes.rewrite import Rewriting, protected, use_counts
 from yota.passes.writes import Chains
 
-__all__ = ["Simplifier", "run"]
-
 EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT, **reading.EXACT}
 """Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
 

@@ -15,8 +15,6 @@ from yota.passes.rows import place
 from yota.passes.units import Growing, Member
 from yota.passes.views import is_view
 
-__all__ = ["sink"]
-
 
 class _Readers:
     """The readers of each variable; a lone view stands for those who read the view.

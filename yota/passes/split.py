@@ -14,8 +14,6 @@ from yota.ir.types import TensorType
 from yota.passes import dce
 from yota.passes.rewrite import Rewriting, users
 
-__all__ = ["split"]
-
 _LARGEST = 16
 """Elements of an array up to which it becomes numbers."""
 

@@ -16,8 +16,6 @@ from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.rows import Placement
 
-__all__ = ["ROWS", "Growing", "Kernel", "Layout", "Member", "Unit", "choose", "copied_whole"]
-
 _SHORT = 16
 _SHORTEST_COLUMN = 48
 _LONGEST_SUM = 64

@@ -17,8 +17,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["FUNCTIONS", "LARGEST_SOURCE", "Elements", "Unrolling", "Unsuitable"]
-
 Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 """Handles of an array's elements: a variable's number, or a negative number for an element not read yet."""
 

@@ -13,8 +13,6 @@ from yota.ir.semantics import VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["distinct", "is_view", "roots", "shares", "unsigned"]
-
 
 def is_view(op: Op, types: Mapping[int, TensorType]) -> bool:
     """Whether ``op`` costs nothing and gives another look at its first operand."""

@@ -11,8 +11,6 @@ from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
 
-__all__ = ["Chain", "Chains", "covers", "is_basic", "meet", "overlap", "positions"]
-
 _LONGEST_WALK = 64
 
 

@@ -20,8 +20,6 @@ from yota.rules.registry import Registry
 from yota.rules.sampling import defaults
 from yota.rules.statics import normalised
 
-__all__ = ["code", "complex_directions", "directions", "linearity", "types"]
-
 _DIRECTION = 1e-6
 _LINEAR = 1e-12
 _NOTHING = "no operands could be made up from the pattern"

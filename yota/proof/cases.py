@@ -9,8 +9,6 @@ import numpy as np
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.linear_solvers import Direct, Factored
 
-__all__ = ["CASES", "SCIPY", "SYMMETRIC", "UNSTEADY", "real", "spd"]
-
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Case = tuple[str, tuple[Any, ...], dict[str, Any]]
 """Name of a primitive, operands and static keywords."""

@@ -22,8 +22,6 @@ from yota.rules.source import Source, read_file
 from yota.rules.syntax import parse_all
 from yota.rules.targets import resolve
 
-__all__ = ["POINTS", "prove", "prove_file"]
-
 POINTS = 16
 """Points at which each partial is measured."""
 

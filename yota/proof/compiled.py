@@ -19,8 +19,6 @@ from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 
-__all__ = ["LONG", "Compiled", "differentiable", "gradient", "results", "second"]
-
 LONG = 64
 """Arrays of so many elements are computed as arrays; shorter ones may fall apart into numbers."""
 

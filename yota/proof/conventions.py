@@ -18,8 +18,6 @@ from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import smooth
 
-__all__ = ["borders", "end_error", "ends", "kink_error", "kinks"]
-
 _NEAR = (1e-3, -1e-3)
 
 

@@ -13,8 +13,6 @@ from yota.rules.model import Domain, Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import defaults
 
-__all__ = ["noise", "slope", "slope_along"]
-
 _STEPS = (4e-3, 2e-3, 1e-3)
 """Parts of the distance to the end of the domain, or to 0."""
 _AGREEMENT = 1e-7

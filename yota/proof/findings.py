@@ -13,8 +13,6 @@ import numpy as np
 from yota.errors import DifferentiationError, YotaError
 from yota.rules.model import Rule
 
-__all__ = ["FAULTS", "Finding", "Report", "failed", "finding", "first_line", "measured", "unmeasured"]
-
 FAULTS = (
     *(YotaError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, AssertionError),
     np.linalg.LinAlgError,

@@ -20,8 +20,6 @@ from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import defaults, statics
 
-__all__ = ["equal", "shared", "solved"]
-
 _SPECIAL = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 

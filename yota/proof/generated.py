@@ -21,8 +21,6 @@ from yota.rules.registry import Registry
 from yota.rules.sampling import defaults
 from yota.rules.trials import inner, random_like
 
-__all__ = ["layouts", "second_order"]
-
 _SECOND = 1e-5
 _STEP = 1e-5
 _Shapes = tuple[tuple[int, ...], ...]

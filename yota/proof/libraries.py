@@ -18,8 +18,6 @@ from yota.rules.source import Place, Source
 from yota.rules.targets import resolve
 from yota.rules.vocabulary import callees
 
-__all__ = ["absent", "import_used", "imported"]
-
 
 def imported(path: Path, rules: Sequence[Rule]) -> bool:
     """Whether a file is a shipped one; if so, the modules of its functions are imported."""

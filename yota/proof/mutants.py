@@ -14,8 +14,6 @@ from yota.rules.model import Call, Expression, Literal, Rule, refusal
 from yota.rules.registry import Registry
 from yota.rules.statics import STATIC_FUNCTIONS
 
-__all__ = ["Mutant", "detected", "mutants"]
-
 _OFF = 1.001
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
 _COMMUTE = frozenset(

@@ -22,8 +22,6 @@ from yota.rules.registry import Registry
 from yota.rules.sampling import defaults, smooth
 from yota.rules.vocabulary import callees
 
-__all__ = ["FORMULA", "STEEP", "allowance", "formulas", "generated", "moving", "named", "shown"]
-
 FORMULA = "formula, 50 digits"
 """The law of a partial as it is written."""
 _ELEMENTARY = 8.0

@@ -15,8 +15,6 @@ from yota.rules.model import Call, Domain, Literal, Name, Parameter, Rule
 from yota.rules.sampling import points, sample, smooth
 from yota.rules.trials import once
 
-__all__ = ["DIGITS", "Point", "corners", "doubles", "drawn", "edges", "measured", "spread", "thresholds"]
-
 Point = dict[str, Any]
 """A number for each operand."""
 

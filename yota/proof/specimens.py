@@ -14,8 +14,6 @@ from yota.rules.model import Literal, Parameter, Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import sample
 
-__all__ = ["Specimen", "operands", "specimens"]
-
 _EXTENT = 3
 _MOST = 12
 _WIDTH = 60

@@ -24,8 +24,6 @@ from yota.rules.sampling import defaults, points
 from yota.rules.source import read_file
 from yota.rules.syntax import parse_all
 
-__all__ = ["Survey", "survey", "without_effect"]
-
 
 @dataclass(slots=True)
 class Survey:

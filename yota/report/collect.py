@@ -22,8 +22,6 @@ from yota.report.totals import totals
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
 
-__all__ = ["report_of"]
-
 
 def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "numpy", strict: bool = False) -> Report:
     """The report on a function and its gradient; ``sizes`` are the values of named sizes."""

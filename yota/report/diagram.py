@@ -9,8 +9,6 @@ from yota.ir.show import show_op
 from yota.ir.tape import Tape
 from yota.report.plan import Box, Diagram, Edge
 
-__all__ = ["drawn"]
-
 _WIDTH, _HEIGHT = 150, 24
 _ACROSS, _DOWN = 22, 30
 _GAP = 90

@@ -14,8 +14,6 @@ from yota.report.origins import MOST, Generated
 from yota.report.plan import Part
 from yota.tracing.location import source_line
 
-__all__ = ["native"]
-
 _COMMENT = re.compile(r"\s*(/\* .* \*/|# .*)$")
 _SHOWN = (80, 100)
 """Number of characters of a source line in comments, in loops and before functions."""

@@ -19,8 +19,6 @@ from yota.ir.types import type_of
 if TYPE_CHECKING:
     from yota.result import GradResult
 
-__all__ = ["formulas", "result_html", "tape_html"]
-
 _MOST = 200
 """Largest number of ops of a tape in a notebook."""
 _MOST_OPS = 60

@@ -15,8 +15,6 @@ from yota.passes.pipeline import run
 from yota.report.plan import Part
 from yota.rules.registry import Registry
 
-__all__ = ["MOST", "Generated", "Reversed", "generated", "reversed_tape", "stamp"]
-
 MOST = 48
 """Largest number of ops that one line is linked to."""
 

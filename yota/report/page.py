@@ -12,8 +12,6 @@ from yota.errors import ArgumentError
 from yota.generation.subject import call_of, subject_of
 from yota.report.collect import report_of
 
-__all__ = ["TARGETS", "page"]
-
 TARGETS = ("numpy", "c", "cuda")
 """Targets that a report supports."""
 

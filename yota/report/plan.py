@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Part", "Piece", "Report", "Row", "SourceBlock", "Total", "Widths"]
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:

@@ -14,8 +14,6 @@ from yota.ir.tape import Op
 from yota.report.plan import Row, SourceBlock
 from yota.report.text import pieces, plain
 
-__all__ = ["source_blocks"]
-
 
 def source_blocks(ops: Iterable[Op]) -> tuple[SourceBlock, ...]:
     """A block for each function in which ``ops`` were recorded, in order of appearance."""

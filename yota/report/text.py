@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from yota.report.plan import Piece
 
-__all__ = ["pieces", "plain"]
-
 _KINDS = (("Comment", "c"), ("Keyword", "k"), ("Literal.String", "s"), ("Literal.Number", "n"), ("Name.Function", "f"))
 
 

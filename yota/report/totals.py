@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yota.codegen.count import elements, operations, total
+from yota.codegen.count import elements, total
 from yota.codegen.targets.numpy import Lowered
+from yota.ir.count import operations
 from yota.ir.tape import Tape
 from yota.passes.units import Unit
 from yota.passes.views import is_view
 from yota.report.origins import Generated
 from yota.report.plan import Total
-
-__all__ = ["sized", "totals"]
 
 
 def totals(primal: Tape, recorded: Tape, made: Generated) -> tuple[Total, ...]:

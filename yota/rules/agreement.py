@@ -18,8 +18,6 @@ from yota.rules.model import Expression, Rule, refusal
 from yota.rules.sampling import points, results, statics
 from yota.rules.vocabulary import callees
 
-__all__ = ["LAWS", "agreement", "agreement_of_forms", "disagreement", "satisfiable"]
-
 _POINTS = 5
 _PRECISE = 1e-20
 _CUT_OFF = 1e-13

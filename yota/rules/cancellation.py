@@ -18,8 +18,6 @@ from yota.rules.display import show, walk
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.model import Call, Expression, Literal, Name
 
-__all__ = ["round_trip", "suspects"]
-
 _ORDERS: dict[str, list[float]] = {
     **{name: [1] for name in ("negative", "positive")},
     "square": [2],

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from yota.ir.operators import BINARY, COMPARISONS
 from yota.rules.model import Adjoint, Call, Domain, Expression, Item, Literal, Name, Parameter, Rule, Spread
 
-__all__ = ["show", "signature", "template", "walk"]
-
 _LEVELS = {**dict.fromkeys(COMPARISONS, 1), "add": 2, "subtract": 2, "power": 5}
 """How tightly operators bind; the others are products."""
 _NEGATIVE = 4

@@ -13,8 +13,6 @@ from yota.ir.operators import BINARY
 from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Spread
 from yota.rules.source import Source
 
-__all__ = ["CONSTANTS", "ExpressionReader", "Scope"]
-
 CONSTANTS = {"pi": math.pi, "E": math.e, "oo": math.inf}
 """Names of numbers."""
 OPERATORS = {each.node: name for name, each in BINARY.items()}

@@ -10,18 +10,6 @@ from yota.rules.macros import MACROS
 from yota.rules.model import Adjoint, Literal, refusal
 from yota.rules.statics import STATIC_FUNCTIONS
 
-__all__ = [
-    "coverage",
-    "definition",
-    "form",
-    "non_empty_domain",
-    "ownership",
-    "plain_names",
-    "reachable",
-    "refusals",
-    "several_results",
-]
-
 _SHORTEST = 10
 """Characters of a reason."""
 

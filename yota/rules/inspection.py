@@ -12,8 +12,6 @@ from yota.ir.primitive import Primitive
 from yota.rules.model import Expression, Rule
 from yota.rules.source import Source
 
-__all__ = ["Inspection", "Law", "Registered", "Side"]
-
 
 class Registered(Protocol):
     """What those ask of a registry that it imports itself, and those that it hands itself to."""

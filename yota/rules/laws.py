@@ -10,8 +10,6 @@ from yota.rules.inspection import Inspection, Law, Registered
 from yota.rules.model import Rule
 from yota.rules.source import Source
 
-__all__ = ["LAWS", "check", "faults", "prove"]
-
 LAWS: tuple[Law, ...] = (
     form.plain_names,
     form.ownership,

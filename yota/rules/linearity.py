@@ -18,8 +18,6 @@ from yota.rules.macros import MACROS
 from yota.rules.model import Call, Expression, Literal, Rule, Spread, is_zero, refusal
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind
 
-__all__ = ["bounds", "linearity"]
-
 _EXPONENT = 1024
 
 _MULTILINEAR = frozenset({"einsum"})

@@ -12,8 +12,6 @@ from yota.rules.model import Rule
 from yota.rules.source import Source, read_file
 from yota.rules.syntax import parse
 
-__all__ = ["Excerpt", "Excerpts", "Proofs", "Sources", "Taking", "excerpts", "load", "shipped"]
-
 _HEAD = re.compile(
     r'^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE
 )

@@ -8,22 +8,6 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
-__all__ = [
-    "Adjoint",
-    "Call",
-    "Domain",
-    "Expression",
-    "Item",
-    "Literal",
-    "Name",
-    "Parameter",
-    "Rule",
-    "Spread",
-    "as_written",
-    "is_zero",
-    "refusal",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Literal:

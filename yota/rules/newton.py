@@ -14,8 +14,6 @@ from yota.rules.algebras.symbolic import slope_of
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Expression, Literal, Name, Rule
 
-__all__ = ["STEPS", "newton"]
-
 STEPS = 16
 """So many steps are taken; a start from which they do not lead to a root gives NaN."""
 _STEP, _SLOPE = "last step", "slope before"

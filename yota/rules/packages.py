@@ -18,8 +18,6 @@ from yota.rules.source import read_file
 from yota.rules.syntax import parse
 from yota.rules.targets import resolve
 
-__all__ = ["Package", "Packages", "installed"]
-
 _GROUP = "yota.rules"
 _REFERENCE = re.compile(r"(\w+)((?:\.\w+)*):([\w.]*\w)")
 

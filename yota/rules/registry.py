@@ -20,8 +20,6 @@ from yota.rules.source import Place
 from yota.rules.syntax import parse
 from yota.rules.targets import Late, Targets, make, missing, resolve
 
-__all__ = ["Registry", "registry"]
-
 _LIBRARIES = ("numpy.", "scipy.", "yota.")
 
 

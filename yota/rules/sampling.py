@@ -14,8 +14,6 @@ from yota.rules.display import walk
 from yota.rules.inspection import Registered
 from yota.rules.model import Domain, Literal, Name, Rule
 
-__all__ = ["defaults", "points", "results", "sample", "smooth", "statics"]
-
 _INTEGERS = 100
 """A range of integers is sampled so far from its lower end: orders and degrees beyond that take long to compute."""
 _GOLDEN = (math.sqrt(5) - 1) / 2

@@ -11,8 +11,6 @@ from yota.rules.expressions import CONSTANTS, ExpressionReader
 from yota.rules.model import Domain, Expression, Literal, Parameter
 from yota.rules.source import Source
 
-__all__ = ["read_decorator", "read_parameters", "read_results"]
-
 _KINDS = ("elementwise", "implicit", "tensor", "linear", "nodiff")
 _DECORATORS = ", ".join(f'@{kind}("module.function")' for kind in _KINDS[:-1]) + f' or @{_KINDS[-1]}("module.function")'
 _DOMAINS = (

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from yota.errors import RuleError
 from yota.rules.display import show
 
-__all__ = ["Place", "Source", "read_file", "shorten"]
-
 _LENGTH = 1_000_000
 _STATEMENT = 2_000
 _NESTING = 30

@@ -17,17 +17,6 @@ from yota.ir.operators import BINARY
 from yota.ir.types import TensorType
 from yota.rules.model import Literal, Parameter, Rule
 
-__all__ = [
-    "OPERATORS",
-    "STATIC_FUNCTIONS",
-    "arithmetic",
-    "axes_of",
-    "axis_of",
-    "bind",
-    "normalised",
-    "static_signature",
-]
-
 
 def shape(x: TensorType) -> tuple[int, ...]:
     """Extents of ``x``."""

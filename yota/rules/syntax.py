@@ -16,8 +16,6 @@ from yota.rules.model import Call, Expression, Literal, Parameter, Rule, is_zero
 from yota.rules.signature import read_decorator, read_parameters, read_results
 from yota.rules.source import Place, Source
 
-__all__ = ["HEADER", "parse", "parse_all", "read_expression"]
-
 _Key = TypeVar("_Key", str, tuple[str, str])
 
 HEADER = "# yota rules 1"

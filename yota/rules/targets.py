@@ -19,8 +19,6 @@ from yota.rules.model import Rule
 from yota.rules.newton import newton
 from yota.rules.statics import bind
 
-__all__ = ["Late", "Targets", "make", "missing", "resolve"]
-
 
 def resolve(target: str) -> Any:
     """The object called ``target``, or None if no loaded module has it; nothing is imported.

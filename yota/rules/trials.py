@@ -16,9 +16,6 @@ from yota.rules.inspection import Registered
 from yota.rules.model import Literal, Parameter, Rule, refusal
 from yota.rules.sampling import statics
 
-__all__ = ["adjoint", "derivative", "direction_error", "excess", "inner", "linear_error", "miss", "once"]
-__all__ += ["partial", "random_like", "results"]
-
 _T = TypeVar("_T")
 _STEP = 1e-5
 _SMALL = 4

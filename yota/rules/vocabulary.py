@@ -14,18 +14,6 @@ from yota.rules.macros import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, bind, static_signature
 
-__all__ = [
-    "callees",
-    "closure",
-    "grounded",
-    "keywords",
-    "one_element",
-    "one_value",
-    "operands",
-    "scope",
-    "vocabulary",
-]
-
 _ELEMENTWISE_MACROS = frozenset({"branch", "phase"})
 
 

@@ -17,8 +17,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Later", "communicated"]
-
 _INTERVAL = 2e-4
 """Switch interval in seconds: calls wait so long for the thread whenever NumPy releases the GIL."""
 _GRACE = 1.0

@@ -8,8 +8,6 @@ from typing import Any
 
 from yota.errors import DifferentiationError
 
-__all__ = ["Lock", "Table"]
-
 _PATIENCE, _LOOKS = 0.5, 10
 """Seconds between two inspections of a lock's owner, and the number of inspections that find it waiting."""
 _WAITING = frozenset({"threading", "concurrent.futures._base", "queue", "multiprocessing.pool"})

@@ -21,8 +21,6 @@ from yota.errors import CodegenError, CompilerError
 from yota.runtime.background import communicated
 from yota.runtime.store import Store, digest_of
 
-__all__ = ["Compiler", "find"]
-
 _FLAGS: tuple[str, ...] = (
     "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
     "-fwrapv", "-fPIC", "-shared",

@@ -20,8 +20,6 @@ from yota.runtime.store import Store, digest_of, folder
 if TYPE_CHECKING:
     from yota.codegen.targets import cuda as targets
 
-__all__ = ["OPTIONS", "cupy", "current_device", "explained", "load", "shared", "to_device", "to_host"]
-
 OPTIONS = ("--std=c++17",)
 """Options of NVRTC."""
 _FORMAT = "1"

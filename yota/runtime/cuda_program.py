@@ -15,8 +15,6 @@ from yota.runtime import cuda
 from yota.runtime.cache import Table
 from yota.runtime.faults import raise_faults
 
-__all__ = ["Expected", "Program", "Replay"]
-
 
 @dataclass(frozen=True, slots=True)
 class Expected:

@@ -10,8 +10,6 @@ from typing import Any
 
 from yota.errors import CodegenError
 
-__all__ = ["MOST_FORMS", "Form", "guarded", "offer", "quick", "withdraw"]
-
 MOST_FORMS = 8
 """Largest number of forms, which are tried in turn; a table lookup is faster for more."""
 _CHECKS = (

@@ -12,8 +12,6 @@ import numpy as np
 
 from yota.runtime.signals import EarlierIndexError
 
-__all__ = ["Fault", "raise_faults"]
-
 _ALL: weakref.WeakSet[Fault] = weakref.WeakSet()
 
 

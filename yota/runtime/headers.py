@@ -13,8 +13,6 @@ from yota.errors import CodegenError
 from yota.runtime.compiler import Compiler
 from yota.runtime.store import Store, digest_of
 
-__all__ = ["HEADERS", "ready"]
-
 HEADERS = """\
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION

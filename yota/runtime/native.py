@@ -27,8 +27,6 @@ from yota.settings import settings
 if TYPE_CHECKING:
     from yota.codegen.targets import c
 
-__all__ = ["build", "find", "is_available", "load"]
-
 _MODULE = "yota_native"
 _FORMAT = "1"
 _NOT_LOADED = (

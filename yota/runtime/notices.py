@@ -6,8 +6,6 @@ import sys
 import warnings
 from types import FrameType
 
-__all__ = ["warn", "warn_once"]
-
 _PACKAGE = __name__.partition(".")[0]
 _said: set[str] = set()
 

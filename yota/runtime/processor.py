@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import platform
 
-__all__ = ["processor"]
-
 
 @functools.cache
 def processor() -> str:

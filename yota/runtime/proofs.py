@@ -7,8 +7,6 @@ import contextlib
 from yota.errors import CodegenError
 from yota.runtime.store import Store, digest_of, folder
 
-__all__ = ["Proofs"]
-
 
 class Proofs:
     """Marks in a private folder; without such a folder, nothing is stored.

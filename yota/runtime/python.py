@@ -15,8 +15,6 @@ from typing import Any
 from yota.codegen.targets.base import Source
 from yota.runtime.signals import StaleTape
 
-__all__ = ["load", "made", "text"]
-
 _serial = itertools.count(1)
 _MOST_BYTES = 256 * 1024 * 1024
 """Bytes that earlier functions may keep when another one is created."""

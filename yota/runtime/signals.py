@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["EarlierIndexError", "StaleTape"]
-
 
 class EarlierIndexError(IndexError):
     """An earlier call had an index out of bounds."""

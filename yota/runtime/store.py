@@ -20,8 +20,6 @@ from yota.errors import CodegenError
 from yota.runtime.notices import warn_once
 from yota.settings import settings
 
-__all__ = ["MOST_BYTES", "MOST_FILES", "Store", "digest_of", "folder"]
-
 MOST_FILES = 2_000
 MOST_BYTES = 256 * 1024 * 1024
 _DAY = 24 * 60 * 60

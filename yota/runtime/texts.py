@@ -8,8 +8,6 @@ from yota.codegen.render import render, template_text
 from yota.errors import CodegenError
 from yota.runtime.store import Store, digest_of, folder
 
-__all__ = ["rendered"]
-
 
 def rendered(template: str, **data: Any) -> str:
     """The result of `render`; the key of ``data`` is its representation."""

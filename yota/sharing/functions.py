@@ -11,8 +11,6 @@ from yota.rules.model import Expression, Literal, Parameter, Rule, is_zero, refu
 from yota.rules.registry import Registry
 from yota.sharing.spelling import SEED, Speller, identifier
 
-__all__ = ["Function", "Slope", "function"]
-
 
 @dataclass(frozen=True, slots=True)
 class Slope:

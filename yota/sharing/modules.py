@@ -18,8 +18,6 @@ from yota.sharing.dialects import DIALECTS, Dialect
 from yota.sharing.functions import Function, function
 from yota.sharing.spelling import FIXED, SEED, Speller, identifier
 
-__all__ = ["Shared", "export"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shared:

@@ -16,8 +16,6 @@ from yota.rules.registry import Registry
 from yota.rules.statics import STATIC_FUNCTIONS
 from yota.sharing.dialects import Dialect
 
-__all__ = ["FIXED", "MACROS", "SEED", "Speller", "identifier"]
-
 SEED = "g"
 """Name of the adjoint of the result in exported modules."""
 MACROS = (

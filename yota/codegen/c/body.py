@@ -22,8 +22,6 @@ from yota.codegen.names import Names
 from yota.ir.tape import Op
 from yota.ir.verify import is_on
 
-__all__ = ["LIMIT", "Body", "BodyWriter"]
-
 LIMIT = 2_000_000
 """Values of one kernel."""
 

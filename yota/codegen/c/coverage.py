@@ -14,8 +14,6 @@ from yota.codegen.c.regions import Region, Root
 from yota.errors import ScheduleError
 from yota.ir.tape import Tape
 
-__all__ = ["Pulled", "check_kernel"]
-
 Pulled = tuple[Region, Pull, list[Sink]]
 """A box of a loop nest, the values at its points, and where they go."""
 _MOST = 1 << 22

@@ -15,8 +15,6 @@ from yota.codegen.plan import FunctionPlan, Step, marked
 from yota.ir.tape import Op, Tape
 from yota.passes.units import Unit
 
-__all__ = ["Driver"]
-
 
 class Driver(Lowering):
     """Lowers a schedule of kernels and single ops."""

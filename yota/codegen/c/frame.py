@@ -19,8 +19,6 @@ from yota.codegen.c.types import c_type, suffix
 from yota.codegen.names import Names, identifier
 from yota.ir.tape import Tape
 
-__all__ = ["Frame", "Sink", "Stream", "streams"]
-
 _COUNTERS = "ijklmnopqrstuvw"
 
 

@@ -21,8 +21,6 @@ from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import users
 from yota.passes.views import is_view
 
-__all__ = ["GATHERS", "Group", "Schedule", "schedule"]
-
 GATHERS = (AccessMap.READ, AccessMap.SCATTER)
 """What kernels of C do by index arrays."""
 _WORTH_STORING = 8

@@ -11,23 +11,6 @@ from typing import TypeAlias
 from yota.ir import access
 from yota.ir.indexing import NEWAXIS, Index, Slice
 
-__all__ = [
-    "Bounds",
-    "CutError",
-    "Linear",
-    "Point",
-    "UnreachableError",
-    "by_place",
-    "flat",
-    "merged",
-    "piece_of",
-    "pieces_at",
-    "reshaped",
-    "spread",
-    "strides",
-    "within",
-]
-
 Bounds: TypeAlias = Mapping[int, tuple[int, int]]
 """For each loop axis its first counter, and one past its last."""
 

@@ -17,19 +17,6 @@ from yota.codegen.c.types import c_type, npy_type, scalar_type
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 
-__all__ = [
-    "WORTH_KEEPING",
-    "ArrayNames",
-    "Kernel",
-    "argument_of",
-    "mentions",
-    "plan_kernel",
-    "plan_kernels",
-    "remarks",
-    "result_hint",
-    "result_of",
-]
-
 _LONGEST = 1_500
 """Statements of a kernel that is left whole."""
 _PIECE = 150

@@ -17,8 +17,6 @@ from yota.codegen.names import Names
 from yota.codegen.spelling import Spelling
 from yota.ir.extents import AND, ATOM, CHOICE, OR, SUM, UNARY, Extent, Spelled, extents_in, factor
 
-__all__ = ["Needs", "Writer", "block", "comment", "filled", "harmless", "offset_text"]
-
 _WIDTH = 100
 _LONGEST = 84
 

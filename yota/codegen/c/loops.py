@@ -22,8 +22,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
 from yota.passes.rewrite import with_own_outputs
 
-__all__ = ["LoopKernel", "plan_loop"]
-
 _ON_STACK = 4096
 """Bytes up to which an array that lives for one trip is a local variable."""
 _LARGEST_PRODUCT = 65_536

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from yota.codegen.names import Names
 
-__all__ = ["FOREIGN", "FileNames", "LocalNames"]
-
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register"
     " restrict return short signed sizeof static struct switch typedef typeof union unsigned void volatile while asm"

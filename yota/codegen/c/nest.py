@@ -13,8 +13,6 @@ from yota.codegen.c.regions import Region
 from yota.codegen.c.types import c_type, suffix
 from yota.ir.extents import Extent
 
-__all__ = ["Nest"]
-
 _BLOCK = 128
 """Elements that are added up without compensation: as many as in NumPy's pairwise sums."""
 _SHORT = 256

@@ -14,8 +14,6 @@ from yota.codegen.c.plan import KernelPlan, Part
 from yota.codegen.c.types import c_type, is_known, literal, real_type, suffix
 from yota.errors import CodegenError
 
-__all__ = ["Tables", "parts", "preludes", "vector_forms"]
-
 _CALLS = {
     "log_add_exp": ("larger",),
     "complex_square": ("complex_multiply",),

@@ -19,21 +19,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting, rewritten
 
-__all__ = [
-    "PLACES",
-    "gathered_extents",
-    "given_places",
-    "index_arrays",
-    "index_operands",
-    "is_fixed",
-    "is_inside",
-    "is_places",
-    "is_uniform",
-    "normalised",
-    "place",
-    "with_places",
-]
-
 
 def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
     """Whether an op gathers, or adds one piece, by index arrays that are constants, or among those ``given``."""

@@ -14,8 +14,6 @@ from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting, rewritten
 from yota.passes.views import is_view
 
-__all__ = ["as_counts", "as_sums", "multiplies_matrices", "small_as_sums"]
-
 _SMALL = 256
 """Multiplications of a product up to which a loop takes less time than a call of NumPy's."""
 _SHORT = 8

@@ -31,8 +31,6 @@ from yota.ir.indexing import pattern_shape
 from yota.ir.semantics import VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Pull"]
-
 Request: TypeAlias = tuple[int, Point]
 Made: TypeAlias = tuple[list[Request], Callable[[list[int]], int]]
 

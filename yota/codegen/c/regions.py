@@ -15,8 +15,6 @@ from yota.ir.indexing import pattern_shape
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["LONGEST_UNROLLED", "Region", "Root", "regions", "studied"]
-
 LONGEST_UNROLLED = 16
 """Extent up to which an axis may be written out."""
 _MOST_LANES = 64

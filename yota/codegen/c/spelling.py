@@ -14,8 +14,6 @@ from yota.ir.extents import AND, CHOICE, COMPARE, OR, PRODUCT, SAME, SUM, UNARY
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["EXACT", "EXACT_OF_REAL", "computed_in", "cost", "is_known_op", "spell"]
-
 _FUNCTION_COST, _DIVISION_COST = 12, 4
 
 

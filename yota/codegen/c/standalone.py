@@ -34,17 +34,15 @@ from yota.codegen.c.statements import (
 )
 from yota.codegen.c.types import c_type, literal
 from yota.codegen.c.writes import in_place, without_strides
-from yota.codegen.count import operations
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
+from yota.ir.count import operations
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import cone
-
-__all__ = ["Body", "Shared", "body_of"]
 
 
 @dataclass(slots=True)

@@ -19,23 +19,6 @@ from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
 
-__all__ = [
-    "NO_MEMORY",
-    "OUT_OF_BOUNDS",
-    "WRONG_SIZES",
-    "Made",
-    "Sizes",
-    "bytes_of",
-    "failed",
-    "framed",
-    "is_ordered",
-    "is_sort",
-    "put_in_place",
-    "refusal",
-    "sorting",
-    "writing",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Made:

@@ -18,8 +18,6 @@ from yota.ir.tape import Op, Tape
 from yota.passes.views import is_view
 from yota.passes.writes import is_basic, meet
 
-__all__ = ["SMALLEST", "read_apart", "source_of_parts"]
-
 SMALLEST = 65
 """Elements; smaller arrays are written out."""
 _MOST_PLACES = 16

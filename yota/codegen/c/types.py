@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["REALS", "c_type", "is_known", "literal", "npy_type", "real_type", "scalar_type", "suffix"]
-
 _NAMES = {
     "float32": ("float", "NPY_FLOAT", "Float"),
     "float64": ("double", "NPY_DOUBLE", "Double"),

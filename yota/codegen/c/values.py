@@ -11,8 +11,6 @@ import numpy as np
 from yota.codegen.c.index import Linear
 from yota.ir.location import Location
 
-__all__ = ["Value", "Values"]
-
 
 @dataclass(frozen=True, slots=True)
 class Value:

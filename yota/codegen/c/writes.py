@@ -17,8 +17,6 @@ from yota.passes import dce
 from yota.passes.rewrite import Rewriting, rewritten, use_counts
 from yota.passes.writes import is_basic
 
-__all__ = ["in_place", "read_where_written", "without_strides"]
-
 
 def in_place(tape: Tape) -> Tape:
     """``tape`` with each output ``reshape(stack(...))`` of scalars as one ``scatter`` to all places."""

@@ -23,8 +23,6 @@ from yota.codegen.names import Names
 from yota.codegen.render import render_lines
 from yota.ir.verify import is_on
 
-__all__ = ["CudaBody", "Text", "Total"]
-
 
 @dataclass(frozen=True, slots=True)
 class Total:

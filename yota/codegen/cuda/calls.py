@@ -13,8 +13,6 @@ from yota.ir.location import where
 from yota.ir.semantics import AccessMap
 from yota.ir.types import TensorType
 
-__all__ = ["has", "statements"]
-
 _ABSENT = {"numpy": frozenset({"spacing"})}
 """Of modules of which CuPy has nearly all."""
 _PRESENT = {

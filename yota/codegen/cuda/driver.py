@@ -27,8 +27,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.units import Unit
 
-__all__ = ["CudaDriver"]
-
 _NUMPY = re.compile(r"(?<![\w.])np\.")
 _SCIPY = re.compile(r"(?<![\w.])scipy\.")
 

@@ -12,8 +12,6 @@ from yota.ir.catalog import primitive
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["Stored", "Widened", "is_bfloat16", "is_half", "placed", "widened"]
-
 Stored: TypeAlias = "np.dtype[Any] | None"
 """The dtype that an array has in memory; None for that of its variable."""
 

@@ -17,8 +17,6 @@ from yota.codegen.cuda.spelling import CudaNames
 from yota.codegen.render import render_lines
 from yota.ir.tape import Tape
 
-__all__ = ["FAULT", "Step", "plan_step", "words_of"]
-
 FAULT = Parameter("int *__restrict__ ", "fault", "set where a place lies outside of its axis")
 """What a kernel tells that by; it comes last."""
 _FINISHING = 256

@@ -13,8 +13,6 @@ from yota.codegen.c.types import c_type
 from yota.codegen.names import Names
 from yota.ir.types import TensorType
 
-__all__ = ["Access", "Layout", "Memory", "Place", "Row", "access_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:

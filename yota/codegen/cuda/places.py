@@ -18,8 +18,6 @@ from yota.errors import CodegenError
 from yota.ir.semantics import Positions
 from yota.ir.tape import Op, Tape
 
-__all__ = ["MOST", "Check", "Places", "checks", "find_starts", "flat_kernel", "join_places", "over", "readable"]
-
 
 def over(end: int | str, threads: int, lines: Sequence[str]) -> list[str]:
     """The loop over elements ``at`` up to ``end``, with ``lines`` in it."""

@@ -9,20 +9,6 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.parts import parts
 from yota.codegen.c.plan import Part
 
-__all__ = [
-    "Buffer",
-    "Call",
-    "FilePlan",
-    "HostBody",
-    "KernelPlan",
-    "Launch",
-    "Parameter",
-    "Record",
-    "Sort",
-    "inline_parts",
-    "preludes",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

@@ -22,8 +22,6 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting, rewritten
 
-__all__ = ["is_addition", "is_sorted_scatter", "leading", "plan_addition", "sorted_places"]
-
 
 def is_addition(op: Op) -> bool:
     """Whether an op adds by index arrays."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from yota.codegen.c.groups import Group
 
-__all__ = ["OPEN_BLOCKS", "THREADS", "Counters", "Shape", "open_shape", "separated", "shape_of"]
-
 THREADS = 256
 """Threads of a block."""
 _WARP = 32

@@ -16,8 +16,6 @@ from yota.codegen.cuda.halves import is_half
 from yota.codegen.spelling import Spelling
 from yota.ir.tape import Op, Tape
 
-__all__ = ["CudaNames", "CudaWriter", "is_known_to_cuda"]
-
 _SPECIAL = {
     "erfinv": "erfinv", "erfcinv": "erfcinv", "erfcx": "erfcx", "gamma": "tgamma", "gammaln": "lgamma",
     "ndtr": "normcdf", "ndtri": "normcdfinv", "j0": "j0", "j1": "j1", "y0": "y0", "y1": "y1", "i0": "cyl_bessel_i0",

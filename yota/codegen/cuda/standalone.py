@@ -17,7 +17,6 @@ from yota.codegen.c.parts import Tables
 from yota.codegen.c.patterns import is_uniform, normalised, with_places
 from yota.codegen.c.products import as_counts, as_sums
 from yota.codegen.c.types import c_type
-from yota.codegen.count import operations
 from yota.codegen.cuda.halves import placed, widened
 from yota.codegen.cuda.kernel import Step, plan_step, words_of
 from yota.codegen.cuda.memory import Layout
@@ -28,14 +27,13 @@ from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import CudaNames, is_known_to_cuda
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
+from yota.ir.count import operations
 from yota.ir.location import where
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import with_own_outputs
-
-__all__ = ["body_of"]
 
 _ALIGNMENT = 256
 _TAKEN = ("at", "keys", "order", "row", "starts")

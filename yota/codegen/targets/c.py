@@ -26,8 +26,6 @@ from yota.ir.semantics import MOVES
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import cone, with_own_outputs
 
-__all__ = ["Source", "generate"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source(base.Source):

@@ -13,8 +13,6 @@ from yota.ir.operators import BINARY, COMPARISONS
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["OPERATORS", "Call", "dtype_argument", "infix", "negated", "owner"]
-
 OPERATORS = {name: each.sign for name, each in BINARY.items() if name not in ("remainder", "floor_divide")}
 """Operators of Python that arrays and numbers know, by the primitive that each stands for."""
 _COMPARISONS = frozenset(OPERATORS[name] for name in COMPARISONS)

@@ -30,8 +30,6 @@ from yota.errors import CodegenError
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Form", "Source", "generate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Form:

@@ -19,8 +19,6 @@ from yota.passes.fuse import fuse
 from yota.passes.rewrite import cone
 from yota.passes.units import Unit
 
-__all__ = ["Lowered", "generate", "lowered", "plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lowered:

@@ -16,8 +16,6 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["column_sums", "cuts_bits", "cutting", "is_count", "overwritten", "product", "reduction", "room", "view"]
-
 _MOST_PRODUCTS = 1_000_000
 """Multiplications up to which BLAS may have loops of its own for small matrices; they want no transposes."""
 _FEWEST_ROWS = 64

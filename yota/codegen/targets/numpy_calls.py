@@ -18,8 +18,6 @@ from yota.ir.semantics import CONTRACTIONS, INDEXED, JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["expression", "has_out", "into", "plain_call", "recorded_call", "statements"]
-
 
 def recorded_call(call: Call, form: Form) -> str:
     """A call spelled as the user, or NumPy for him, made it."""

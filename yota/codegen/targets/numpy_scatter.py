@@ -15,9 +15,6 @@ from yota.ir.indexing import GATHER, NEWAXIS, Index
 from yota.ir.types import TensorType
 from yota.passes.writes import overlap, positions
 
-__all__ = ["additions", "assignment", "deposits"]
-
-
 _SHORT_ROW = 4
 
 

@@ -9,8 +9,6 @@ from yota.errors import CodegenError
 from yota.generation.evaluation import parsed
 from yota.ir.extents import ATOM, PRODUCT, SUM, UNARY, Spelled
 
-__all__ = ["constant", "element", "real", "shifted", "whole"]
-
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Div: "/", ast.Mod: "%"}
 _ANGLE = "3.141592653589793 * (double)(2 * {at} + 1 - {size}) / (double)({size} - 1)"
 _BELOW = "(double)(2 * {at} + 1 - {size}) / (double)({size} - 1)"

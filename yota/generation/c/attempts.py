@@ -22,8 +22,6 @@ from yota.generation.varying import Separated
 from yota.ir.extents import Extent
 from yota.ir.tape import Tape
 
-__all__ = ["AllSizes", "at_samples"]
-
 _T = TypeVar("_T")
 
 

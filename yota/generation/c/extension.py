@@ -17,8 +17,6 @@ from yota.errors import ArgumentError
 from yota.generation.c.interface import Function
 from yota.ir.types import TensorType
 
-__all__ = ["SizedCall", "called_from_python", "extension", "opened"]
-
 _WORTH_RELEASING = 10_000
 """Numbers that a function takes and gives from which on other Python threads may run meanwhile."""
 _RAISE = "raise_status"

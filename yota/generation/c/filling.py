@@ -10,8 +10,6 @@ from yota.errors import CodegenError
 from yota.generation.c.arithmetic import constant, element, shifted, whole
 from yota.generation.evaluation import parsed
 
-__all__ = ["COUNTERS", "Triangle", "factor", "filling", "refuse_more_axes", "triangle"]
-
 COUNTERS = ("row", "column", "layer", "cell")
 """What the counters of axes may be called; that of elements one after another is `at`, a name that is kept free."""
 

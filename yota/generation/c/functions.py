@@ -21,8 +21,6 @@ from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf
 
-__all__ = ["FunctionWriter"]
-
 
 class FunctionWriter:
     """Writes the functions of one file.

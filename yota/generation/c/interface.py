@@ -19,8 +19,6 @@ from yota.generation.subject import Subject
 from yota.ir.types import TensorType, type_of
 from yota.tracing.record import Leaf
 
-__all__ = ["Function", "Parameter", "arguments_of", "documented", "inputs_of", "parameter_names", "result"]
-
 _COLUMNS = 92
 Known: TypeAlias = Callable[["np.dtype[Any]"], bool]
 """Whether a target has a dtype."""

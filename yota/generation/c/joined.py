@@ -11,8 +11,6 @@ from yota.errors import CodegenError
 from yota.generation.c.contents import texts
 from yota.generation.request import Request
 
-__all__ = ["FUNCTION", "joined"]
-
 _STEM, _NAME = "yota_native", "sized"
 FUNCTION = f"{_NAME}_value_and_gradient"
 """Name of the function: it takes the leaves and returns the value and a gradient for each wanted one."""

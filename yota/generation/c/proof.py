@@ -20,8 +20,6 @@ from yota.generation.proof import Case, cases_at, trials
 from yota.generation.request import Request
 from yota.runtime.compiler import Compiler, find
 
-__all__ = ["proved"]
-
 _FLAGS = ("-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 _LONG, _SHORT = 150, 3
 """Extents of which one loop is longer than the blocks of sums."""

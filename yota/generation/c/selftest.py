@@ -10,8 +10,6 @@ from yota.codegen.c.types import c_type
 from yota.generation.c.interface import Function, Parameter
 from yota.generation.examples import Integers, row_length
 
-__all__ = ["SelfTest", "self_test_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:

@@ -30,8 +30,6 @@ from yota.generation.varying import Varying
 from yota.ir.extents import Extent, extents_in
 from yota.ir.tape import Tape
 
-__all__ = ["written_for_all_sizes"]
-
 ON_STACK = 128
 """Bytes of an array that may stand on the stack: none whose extent is a size has so few."""
 

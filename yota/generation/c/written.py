@@ -23,8 +23,6 @@ from yota.generation.request import Request
 from yota.generation.subject import Subject, subject_of
 from yota.ir.tape import Guard, Tape
 
-__all__ = ["Recording", "Written", "filled", "recorded", "tested", "written"]
-
 Recording: TypeAlias = "Subject | Adjoints | Derivative"
 """What a function is written from."""
 _MOST_STRAIGHT = 20_000

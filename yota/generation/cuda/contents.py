@@ -20,8 +20,6 @@ from yota.generation.provenance import description, headline, reference_of
 from yota.generation.request import Request
 from yota.generation.subject import source_of
 
-__all__ = ["collected"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Plan:

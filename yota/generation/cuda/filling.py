@@ -17,8 +17,6 @@ from yota.generation.c.arithmetic import element, shifted
 from yota.generation.c.filling import COUNTERS, Triangle, factor, refuse_more_axes, triangle
 from yota.generation.varying import Varying
 
-__all__ = ["fillings"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Array:

@@ -30,9 +30,6 @@ from yota.ir.tape import Tape
 from yota.passes import inline
 from yota.passes.pipeline import run
 
-__all__ = ["FURTHER", "FromSizes", "Function", "FunctionWriter", "Written", "filled", "written"]
-
-
 FURTHER = "further_axes"
 """What extents are called that an argument has at any number of axes, and no argument."""
 

@@ -14,8 +14,6 @@ from yota.errors import ArgumentError
 from yota.generation.c.interface import Parameter
 from yota.generation.examples import Integers
 
-__all__ = ["SelfTest", "self_test_of"]
-
 _PRECISE, _ROUGH = ("1e-3", "1e-6", "1e-10"), ("2e-3", "1e-2", "3e-4")
 """In double and in single precision: the distance between points, and what of slope and value may be lost."""
 

@@ -25,8 +25,6 @@ from yota.generation.varying import Separated, Varying
 from yota.ir.extents import Extent, Spelled
 from yota.ir.tape import Op, Tape
 
-__all__ = ["written_for_all_sizes"]
-
 
 def written_for_all_sizes(request: Request, *, open: bool = False) -> Written:
     """Functions that take the sizes of their arguments.

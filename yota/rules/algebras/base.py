@@ -12,8 +12,6 @@ from yota.ir.operators import BINARY
 from yota.rules.display import show
 from yota.rules.model import Call, Expression, Literal, Name
 
-__all__ = ["ARITHMETIC", "CONDITIONS", "Algebra", "formulas"]
-
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     **{name: BINARY[name].function for name in ("add", "subtract", "multiply", "divide")},
     "negative": operator.neg,

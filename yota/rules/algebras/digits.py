@@ -19,9 +19,6 @@ from yota.rules.oracles.functions import special
 from yota.rules.sampling import defaults, statics
 from yota.rules.statics import bind
 
-__all__ = ["DIGITS", "FAULTS", "LOCK", "At", "NotPreciseError", "at", "context", "derivative", "heads", "numbers"]
-__all__ += ["primal", "value"]
-
 DIGITS = 50
 FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
 """What mpmath raises where it has no value."""

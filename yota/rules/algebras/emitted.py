@@ -20,9 +20,6 @@ from yota.rules.macros.base import Value
 from yota.rules.model import Adjoint, Call, Expression, Item, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind, normalised
 
-__all__ = ["EVALUATE", "Absent", "Emitted", "Static", "contribution", "depends", "evaluate", "expand"]
-__all__ += ["mentions_adjoint"]
-
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 

@@ -20,8 +20,6 @@ from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Expression, Rule
 from yota.rules.sampling import statics
 
-__all__ = ["exactly", "functions"]
-
 _MOST_PARTS = 60
 _MOST_OPERATIONS = 400
 _MOST_CASES = 16

@@ -8,8 +8,6 @@ from typing import Any
 from yota.errors import RuleError
 from yota.rules.model import Call, Expression, Literal, Name, as_written
 
-__all__ = ["Reader", "from_sympy"]
-
 _WHOLE = 2**53
 """Larger numbers are not all doubles."""
 

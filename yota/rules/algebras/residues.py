@@ -17,8 +17,6 @@ from yota.rules.inspection import Registered
 from yota.rules.model import Call, Expression, Literal, Name, Rule, as_written, refusal
 from yota.rules.sampling import statics
 
-__all__ = ["PRIME", "ROOTS", "UnclearError", "follows", "inverse", "number", "opaque", "raised"]
-
 PRIME = 2**61 - 1
 """Two polynomials of degree d that differ agree at a random place with a chance of d in so many.
 

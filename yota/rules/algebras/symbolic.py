@@ -18,8 +18,6 @@ from yota.rules.display import show, walk
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Expression, Name, Rule, as_written
 
-__all__ = ["derive", "flat", "number", "slope_of", "to_sympy"]
-
 _CHOICES = ("where", "maximum", "minimum", "fmax", "fmin")
 _FLAT = CONDITIONS.union("isnan isfinite isinf signbit floor ceil trunc rint round sign floor_divide".split())
 

@@ -11,8 +11,6 @@ from yota.ir.indexing import GATHER, Index, Slice, pieces_of
 from yota.rules.macros.base import Value, joined, macro
 from yota.rules.statics import axes_of, axis_of
 
-__all__ = ["unbroadcast"]
-
 # -- shapes and reductions -----------------------------------------------------------------------------------
 
 

@@ -14,8 +14,6 @@ from yota.ir.primitive import Emitter
 from yota.ir.types import TensorType
 from yota.rules.statics import axis_of
 
-__all__ = ["REGISTERED", "Macro", "Slope", "Value", "joined", "macro"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

@@ -12,9 +12,6 @@ import numpy as np
 from yota.ir.indexing import GATHER, Slice
 from yota.rules.macros.base import Slope, Value, joined, macro
 
-__all__ = ["eig_adjoint", "eigh_adjoint", "eigvalsh_adjoint", "lstsq_adjoint", "lu_adjoint", "pinv_adjoint"]
-__all__ += ["qr_adjoint", "slogdet_adjoint", "svd_adjoint", "svdvals_adjoint"]
-
 
 def _columns(values: Value) -> Value:
     """``values[..., None, :]``, which scale the columns of a matrix."""

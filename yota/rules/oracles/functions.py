@@ -7,8 +7,6 @@ from typing import Any
 
 from yota.rules.oracles.several import distributions, root, waves
 
-__all__ = ["special"]
-
 _Functions = dict[str, Callable[..., Any]]
 
 
