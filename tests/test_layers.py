@@ -57,7 +57,7 @@ DOORS = {
     ),
     "mpmath": ("rules/algebras/digits",),
     "jinja2": ("codegen/render",),
-    "pygments": ("report/text",),
+    "pygments": ("report/sources",),
     "cloudpickle": ("freezing",),
     "cupy": ("runtime/cuda",),
     "dask": ("distributed/",),

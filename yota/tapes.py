@@ -6,13 +6,13 @@ import copyreg
 from typing import Any
 
 import yota
+from yota.compilation.kept import find, reference
 from yota.compilation.playing import compile, play
-from yota.compilation.primitives import find, reference
 from yota.errors import YotaError
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
 from yota.rules.packages import Packages
-from yota.runtime.proofs import Proofs
+from yota.runtime.stored import Proofs
 from yota.tracing.intercept import opaque
 
 

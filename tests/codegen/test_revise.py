@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from yota.codegen.factor import Options, factor, factor_anew
 from yota.codegen.horner import nest
-from yota.codegen.monomials import Monomial, Term, multiply
-from yota.codegen.polynomials import PolynomialSystem, Sum
-from yota.codegen.revise import revise
+from yota.codegen.polynomials import Monomial, PolynomialSystem, Sum, Term, multiply
+from yota.codegen.revise import Scales, revise
 from yota.codegen.table import Table
-from yota.codegen.weighing import Scales
 
 X, Y, Z, W = 1, 2, 3, 4
 

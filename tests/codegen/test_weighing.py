@@ -15,9 +15,9 @@ from yota.codegen import symbolic
 from yota.codegen.count import elements
 from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
 from yota.codegen.gains import saved
+from yota.codegen.revise import Scales
 from yota.codegen.sharing import share
 from yota.codegen.table import Table
-from yota.codegen.weighing import Scales
 from yota.ir.tape import Tape
 from yota.passes import pipeline
 

@@ -16,7 +16,7 @@ from yota.rules import laws
 from yota.rules.loading import Excerpts, excerpts, shipped
 from yota.rules.registry import Registry, registry
 from yota.rules.syntax import parse
-from yota.runtime.proofs import Proofs
+from yota.runtime.stored import Proofs
 
 FILE = """# yota rules 1
 \"\"\"Two functions.\"\"\"

@@ -16,7 +16,7 @@ import pytest
 import yota
 from tests.codegen.compiled import needs_compiler
 from yota.errors import CodegenError, CompilerError
-from yota.runtime import compiler, headers, native, notices, store
+from yota.runtime import compiler, native, notices, store
 from yota.runtime.dispatch import Form, offer, quick
 
 ROOT = Path(__file__).parents[2]
@@ -295,7 +295,7 @@ def test_compilers_that_keep_no_headers_do_without(cache: Path, monkeypatch: pyt
     monkeypatch.setattr(compiler.Compiler, "parse", refuse)
     for number in range(3):
         assert native.build(code(number)).answer() == number
-    assert headers.ready(store.Store(cache), compiler.find()) is None
+    assert native.ready_headers(store.Store(cache), compiler.find()) is None
 
 
 @needs_compiler

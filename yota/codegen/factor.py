@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from yota.codegen.gains import saved
-from yota.codegen.monomials import is_multiple, multiply
+from yota.codegen.polynomials import is_multiple, multiply
 from yota.codegen.table import Divisor, Pair, Place, Sums, Table
 from yota.codegen.thinned import Thinned
 

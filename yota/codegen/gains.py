@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from yota.codegen.monomials import Term, chain_length, length
+from yota.codegen.polynomials import Term, chain_length, length
 
 
 def saved(left: Term, right: Term) -> tuple[float, float]:

@@ -10,8 +10,7 @@ import functools
 import random
 from collections import Counter
 
-from yota.codegen.monomials import Term, common, multiply, quotient
-from yota.codegen.polynomials import PolynomialSystem, Sum
+from yota.codegen.polynomials import PolynomialSystem, Sum, Term, common, multiply, quotient
 
 _LONG = 8
 """Terms of a sum from which on what they all have in common is pulled out at once."""

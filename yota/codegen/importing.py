@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from yota.codegen.monomials import Monomial, Term, multiply, same_scale
-from yota.codegen.polynomials import PolynomialSystem, Sum
+from yota.codegen.polynomials import Monomial, PolynomialSystem, Sum, Term, multiply, same_scale
 from yota.ir.tape import Op, Tape
 
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negative", "square", "power"})

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TypeAlias
 
-from yota.codegen.monomials import chain_length
+from yota.codegen.polynomials import chain_length
 
 Pair: TypeAlias = tuple[int, int]
 

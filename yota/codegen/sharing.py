@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
-from yota.codegen.monomials import Monomial, Term
 from yota.codegen.pairs import extract, length
+from yota.codegen.polynomials import Monomial, Term
 from yota.codegen.table import Table
 
 _BITS = 4

@@ -10,8 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from yota.codegen.gains import Costs
-from yota.codegen.monomials import Monomial, Term, parted, quotient, reduced
-from yota.codegen.polynomials import PolynomialSystem
+from yota.codegen.polynomials import Monomial, PolynomialSystem, Term, parted, quotient, reduced
 
 _BITS = 60
 """Of the codes of atoms: a monomial has the sum of those of its factors, by which quotients are told apart."""

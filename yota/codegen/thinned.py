@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 
-from yota.codegen.monomials import Term
+from yota.codegen.polynomials import Term
 
 
 class Thinned:

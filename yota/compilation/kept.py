@@ -1,11 +1,4 @@
-"""The persistent cache of tapes and generated code, which other processes load.
-
-The key of an entry covers the code of the function and of all functions that it reaches, the data that they read,
-the argument types, options and rules, and all versions. A function without such a key, for example one that reads a
-file, is not stored; see `yota.watching.digest`.
-
-`yota.freeze` puts the same records into pickles, under the same keys.
-"""
+"""The persistent cache of tapes and generated code, which other processes load."""
 
 from __future__ import annotations
 
@@ -26,15 +19,15 @@ import numpy as np
 from yota.codegen.render import templates
 from yota.compilation.arguments import Arguments
 from yota.compilation.compiled import BROUGHT, KEPT, Journal
-from yota.compilation.primitives import find, reference
 from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Instead, Target, is_in_c
 from yota.errors import CodegenError
+from yota.ir import catalog
 from yota.ir.primitive import Primitive
 from yota.ir.written import LateTape, Unwritable, read, tape_text, text
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.runtime.processor import processor
+from yota.runtime.compiler import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
 from yota.tracing.memory import owner_of
@@ -42,6 +35,30 @@ from yota.tracing.observation import Running
 from yota.tracing.results import ResultForm
 from yota.watching.contents import Contents
 from yota.watching.digest import NoDigest, Read, kinds
+
+_RULE = "rule "
+
+
+def reference(known: Primitive) -> str | None:
+    """The name of a primitive for other processes; None if it has no rule.
+
+    >>> reference(catalog.primitive("exp"))
+    'exp'
+    """
+    try:
+        if catalog.primitive(known.name) is known:
+            return known.name
+    except KeyError:
+        pass
+    return _RULE + known.name if registry().knows(known.name) else None
+
+
+def find(name: str) -> Primitive:
+    """The primitive of a `reference`; a user-defined rule must be loaded in this process too."""
+    if name.startswith(_RULE):
+        return registry().primitive(name.removeprefix(_RULE))
+    return catalog.primitive(name)
+
 
 _FORMAT = "2"
 _MOST_BYTES = 1 << 23

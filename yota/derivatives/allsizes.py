@@ -16,7 +16,7 @@ from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError, CodegenError, StaleTapeError
-from yota.generation.c.joined import FUNCTION, joined
+from yota.generation.c.contents import FUNCTION, joined
 from yota.generation.contents import collected
 from yota.generation.flattening import axes
 from yota.generation.plain import visible

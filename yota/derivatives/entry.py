@@ -16,7 +16,7 @@ from yota.errors import StaleTapeError
 from yota.runtime.background import Later
 from yota.runtime.dispatch import Form, guarded
 from yota.runtime.python import made
-from yota.runtime.texts import rendered
+from yota.runtime.stored import rendered
 from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
 from yota.tracing.places import ABSENT, content
 from yota.watching.checks import Check

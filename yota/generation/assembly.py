@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 import yota
 from yota.codegen.literals import scalar
 from yota.codegen.render import render
-from yota.generation.borrowed import borrowed
 from yota.generation.constants import Constants
 from yota.generation.expressions import quoted
 from yota.generation.formatting import formatted
 from yota.generation.functions import Function, RecordClass
-from yota.generation.kernel import PRECONDITION, Kernel
+from yota.generation.kernel import PRECONDITION, Kernel, borrowed
 from yota.generation.plain import comment, visible
 from yota.generation.provenance import decision
 from yota.generation.selftest import SelfTest

@@ -9,7 +9,7 @@ from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.flattening import axes, flattened, name_of_rest
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
-from yota.generation.kernel import kernel_of
+from yota.generation.kernel import kernel_of, sized_kernel
 from yota.generation.matrices import MATRICES, Matrices
 from yota.generation.plain import docstring, visible
 from yota.generation.proof import proved
@@ -17,7 +17,6 @@ from yota.generation.provenance import called, command_lines, description, headl
 from yota.generation.request import Request
 from yota.generation.selftest import self_test_of
 from yota.generation.signature import class_name, parameters
-from yota.generation.sized import sized_kernel
 from yota.generation.sizing import Sized, sized
 from yota.generation.subject import Subject, source_of, subject_of
 from yota.ir.tape import Tape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import keyword
 import sys
@@ -16,13 +17,46 @@ import numpy as np
 from yota.codegen.targets.base import FIXED, Opening, Source
 from yota.codegen.targets.numpy import generate
 from yota.errors import CodegenError
-from yota.generation import borrowed
 from yota.generation.constants import Constants
 from yota.generation.formatting import logical_lines
 from yota.generation.plain import visible
+from yota.generation.sizing import Sized
+from yota.ir import choices, factors, incomplete
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
+
+OWN_PREFIX = "_own__"
+"""Ahead of the names of yota's own functions that a module has written out; no name of a user's has two underscores."""
+OWN_MODULES = (choices, factors, incomplete)
+"""Where these functions are, which need nothing but `np`."""
+
+
+def with_own_names(text: str) -> str:
+    """Generated code that calls yota's own functions by the names that they have in a module.
+
+    >>> with_own_names("w, v = yota.ir.factors.eig(a)")
+    'w, v = _own__eig(a)'
+    """
+    for module in OWN_MODULES:
+        text = text.replace(f"import {module.__name__}\n", "").replace(f"{module.__name__}.", OWN_PREFIX)
+    return text
+
+
+def is_own(function: object) -> bool:
+    """Whether ``function`` is one of yota's own."""
+    return getattr(function, "__module__", "") in [module.__name__ for module in OWN_MODULES]
+
+
+def borrowed(text: str) -> list[str]:
+    """The definitions of yota's own functions that ``text`` calls."""
+    return [
+        inspect.getsource(getattr(module, name)).strip().replace(f"def {name}(", f"def {OWN_PREFIX}{name}(", 1)
+        for module in OWN_MODULES
+        for name in module.__all__
+        if f"{OWN_PREFIX}{name}(" in text
+    ]
+
 
 PRECONDITION = "_precondition"
 """What makes the error of a guard that fails."""
@@ -57,14 +91,14 @@ def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = Fal
 
 def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = ()) -> Kernel:
     """The kernel that ``source`` holds, under the name ``name``; of ``sizes`` it takes those that it needs."""
-    given = borrowed.renamed(source.text)
+    given = with_own_names(source.text)
     tree = ast.parse(given)
     renamed, imports = {"StaleTape": PRECONDITION}, []
     for found, value in source.constants.items():
         if isinstance(value, (np.ndarray, np.generic)):
             renamed[found] = constants.array(found, np.asarray(value)) + ("" if np.ndim(value) else "[()]")
-        elif borrowed.is_own(value):
-            renamed[found] = f"{borrowed.PREFIX}{value.__name__}"
+        elif is_own(value):
+            renamed[found] = f"{OWN_PREFIX}{value.__name__}"
         else:
             module, renamed[found] = _importable(value)
             imports.append(f"import {module}")
@@ -162,3 +196,22 @@ def _admitted(statement: ast.Import | ast.ImportFrom) -> str:
         if name.partition(".")[0] == "yota" or any(map(keyword.iskeyword, name.split("."))):
             raise CodegenError(f"the function calls {name}, which a module without yota cannot have")
     return ast.unparse(statement)
+
+
+def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Constants) -> Kernel:
+    """The kernel that computes ``tapes``, one for each size at which the function was traced.
+
+    Raises CodegenError if the tape calls something that only this process has.
+    """
+    found = sized.separated(tapes)
+    made, values = [each.text for each in found.varying], [each.values for each in found.varying]
+    opening = Opening(sized.samples.names, tuple(_checks(sized)), tuple(made), tuple(values))
+    return kernel_of(found.tape, name, constants, strict=sized.strict, opening=opening)
+
+
+def _checks(sized: Sized) -> Iterator[str]:
+    """Statements that refuse sizes for which the function has no value."""
+    conditions = sized.conditions
+    if failed := conditions.failed("or", 2):
+        yield f"if {failed}:"
+        yield f'    raise ValueError("sizes must be {conditions.described(2)}")'

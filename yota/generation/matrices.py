@@ -12,9 +12,8 @@ from yota.codegen.literals import dtype_text
 from yota.generation.assembly import Parts
 from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.generation.functions import Documented, Function
-from yota.generation.kernel import Kernel, kernel_of
+from yota.generation.kernel import Kernel, kernel_of, sized_kernel
 from yota.generation.signature import Parameter, described, hint, parameters
-from yota.generation.sized import sized_kernel
 from yota.generation.sizing import Sized
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape

@@ -16,8 +16,7 @@ import yota
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
 from yota.generation.branches import Branches, place_of
-from yota.generation.conditions import Conditions
-from yota.generation.demands import demand
+from yota.generation.conditions import Conditions, demand
 from yota.generation.evaluation import evaluated
 from yota.generation.generalise import General, UnknownForm, canonical, elements, generalised, held
 from yota.generation.literals import with_literals

@@ -21,8 +21,7 @@ from yota.compilation.layout import Layout, Wrt, layout_of
 from yota.compilation.specialise import Target, rolled
 from yota.derivatives.differentiated import with_receiver
 from yota.errors import ArgumentError
-from yota.generation.examples import Integers, arrays_of, example, spec_of
-from yota.generation.samples import Sample, sampled
+from yota.generation.examples import Integers, Sample, arrays_of, example, sampled, spec_of
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry

@@ -12,12 +12,10 @@ from yota.generation.subject import Subject
 from yota.ir.show import show_constant, show_op
 from yota.ir.tape import Op, Tape
 from yota.report.diagram import drawn
-from yota.report.native import native
 from yota.report.notebook import formulas
-from yota.report.origins import MOST, Generated, Reversed, generated, reversed_tape, stamp
+from yota.report.origins import MOST, Generated, Reversed, generated, native, reversed_tape, stamp
 from yota.report.plan import Card, Pair, Report, Row, Widths
-from yota.report.sources import source_blocks
-from yota.report.text import pieces, plain
+from yota.report.sources import pieces, plain, source_blocks
 from yota.report.totals import totals
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry

@@ -14,7 +14,7 @@ import numpy as np
 from yota.codegen.targets.base import Source
 from yota.errors import CodegenError, DeviceError
 from yota.runtime import python
-from yota.runtime.faults import Fault, raise_faults
+from yota.runtime.signals import Fault, raise_faults
 from yota.runtime.store import Store, digest_of, folder
 
 if TYPE_CHECKING:

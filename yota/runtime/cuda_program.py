@@ -13,7 +13,7 @@ from yota.codegen.targets.cuda import Form, Source
 from yota.errors import ArgumentError, DeviceError
 from yota.runtime import cuda
 from yota.runtime.cache import Table
-from yota.runtime.faults import raise_faults
+from yota.runtime.signals import raise_faults
 
 
 @dataclass(frozen=True, slots=True)

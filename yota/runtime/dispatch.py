@@ -105,6 +105,6 @@ def withdraw(dispatcher: Any) -> None:
 def _dispatcher() -> Any:
     # These imports are only needed for compilation.
     from yota.runtime import native
-    from yota.runtime.texts import rendered
+    from yota.runtime.stored import rendered
 
     return native.build(rendered("c/dispatcher.c.jinja", checks=_CHECKS, arrangements=_ARRANGEMENTS)).Dispatcher

@@ -1,10 +1,12 @@
-"""Turns generated C into callables: compiled once, stored, and loaded as an extension module."""
+"""Turns generated C into callables: compiled once, with precompiled headers, stored, loaded as an extension module."""
 
 from __future__ import annotations
 
 import functools
 import importlib.machinery
 import importlib.util
+import itertools
+import os
 import platform
 import sys
 import sysconfig
@@ -18,14 +20,66 @@ import numpy as np
 
 from yota.codegen.targets.base import Source
 from yota.errors import CodegenError, CompilerError
-from yota.runtime import compiler, headers, python
+from yota.runtime import compiler, python
+from yota.runtime.compiler import Compiler, processor
 from yota.runtime.notices import warn_once
-from yota.runtime.processor import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
 
 if TYPE_CHECKING:
     from yota.codegen.targets import c
+
+
+HEADERS = """\
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+"""
+"""First lines of every generated extension; including them again has no effect."""
+_WORTH_IT = 2
+"""Number of compiled files after which a precompiled header pays off."""
+_found: dict[tuple[Store, Compiler], Path] = {}
+
+
+def ready_headers(kept: Store, compiler: Compiler) -> Path | None:
+    """A precompiled header to include first; None while few files are compiled, or if it cannot be stored."""
+    known = _found.get((kept, compiler))
+    if known is None:
+        if len(list(itertools.islice(kept.path.glob("*.so"), _WORTH_IT))) < _WORTH_IT:
+            return None
+        try:
+            known = _found[kept, compiler] = _made(kept, compiler)
+        except (CodegenError, OSError):
+            return None
+    # Emptying the cache removes the header too.
+    return known if known.is_file() else None
+
+
+def _made(kept: Store, compiler: Compiler) -> Path:
+    key = "headers-" + _headers_key(compiler)
+    header = kept.path / f"{key}.h"
+    kept.write(header, HEADERS)
+    kept.get(key, lambda output: compiler.parse(header, output), ".h.gch")
+    return header
+
+
+def _headers_key(compiler: Compiler) -> str:
+    """A digest of everything that precompiled headers depend on; the compiler checks its own version and flags."""
+    files = [Path(sysconfig.get_paths()["include"], "Python.h")]
+    files += [Path(np.get_include(), "numpy", name) for name in ("arrayobject.h", "_numpyconfig.h")]
+    parts = [HEADERS, *compiler.command, compiler.version, *compiler.flags, np.__version__]
+    for file in files:
+        state = os.stat(file)
+        parts += map(str, (file, state.st_mtime_ns, state.st_size))
+    return digest_of(parts)
+
 
 _MODULE = "yota_native"
 _FORMAT = "1"
@@ -79,7 +133,7 @@ def _look_at_threads() -> None:
 @functools.cache
 def _keeper() -> ModuleType:
     """The module that allocates large arrays for the others and reuses freed memory."""
-    from yota.runtime.texts import rendered
+    from yota.runtime.stored import rendered
 
     return build(rendered("c/keeper.c.jinja"))
 
@@ -94,7 +148,7 @@ def build(code: str) -> ModuleType:
         with tempfile.TemporaryDirectory(prefix="source-", dir=output.parent) as scratch:
             file = Path(scratch, "generated.c")
             file.write_text(code, encoding="utf-8")
-            found.compile(file, output, headers.ready(kept, found))
+            found.compile(file, output, ready_headers(kept, found))
 
     place = kept.get(key, make)
     try:

@@ -13,8 +13,7 @@ from yota.errors import ArgumentError, CodegenError
 from yota.generation.c.arithmetic import whole
 from yota.generation.c.interface import Parameter
 from yota.generation.c.written import Recording, recorded
-from yota.generation.conditions import Conditions
-from yota.generation.demands import demand
+from yota.generation.conditions import Conditions, demand
 from yota.generation.provenance import called
 from yota.generation.request import Request
 from yota.generation.sizing import Sized, sized

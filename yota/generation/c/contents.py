@@ -1,4 +1,4 @@
-"""From a request to the text of a C file and its header: which functions they have, and what their heads say."""
+"""From a request to the text of a C file and its header, or of an extension module for this process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 import yota
 from yota.codegen.c.lines import harmless
 from yota.codegen.c.parts import parts as inline_functions
+from yota.codegen.c.parts import vector_forms
+from yota.codegen.c.products import multiplies_matrices
 from yota.codegen.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
 from yota.codegen.render import render
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, CodegenError
 from yota.generation.c.extension import extension, opened
 from yota.generation.c.interface import Function, Parameter
 from yota.generation.c.proof import proved
@@ -211,3 +213,31 @@ def tidied(text: str) -> str:
     """No blanks at the ends of lines, no more than one blank line in a row, one line break at the end."""
     lines = [line.rstrip() for line in text.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n"
+
+
+_STEM, _NAME = "yota_native", "sized"
+FUNCTION = f"{_NAME}_value_and_gradient"
+"""Name of the function: it takes the leaves and returns the value and a gradient for each wanted one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _JoinedPlan:
+    """Functions that have vector forms, and texts to put one after the other."""
+
+    functions: tuple[tuple[str, str, str], ...]
+    texts: tuple[str, ...]
+
+
+def joined(request: Request) -> str:
+    """The C text of a module with one function.
+
+    Raises ArgumentError, CodegenError if C cannot compute it, or NumPy computes it faster.
+    """
+    if request.strict:
+        raise CodegenError("strict=True keeps the order in which NumPy adds")
+    wanted = replace(request, target="c", name=_NAME, wanted=("gradient",), extension=True, stem=_STEM)
+    files, _, found, _ = texts(wanted)
+    if any(map(multiplies_matrices, found.tapes)):
+        raise CodegenError("NumPy multiplies matrices faster")
+    order = (files[f"{_STEM}{ending}"].replace(f'#include "{_STEM}.h"\n', "") for ending in (".h", ".c", "module.c"))
+    return render("c/pair/joined.c.jinja", plan=_JoinedPlan(vector_forms(found.needs), tuple(order)))
