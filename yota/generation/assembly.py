@@ -55,25 +55,6 @@ class Parts:
     test: SelfTest | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Texts for the template to loop over."""
-
-    license: tuple[str, ...]
-    remarks: tuple[str, ...]
-    summary: str
-    description: tuple[str, ...]
-    imports: tuple[tuple[str, ...], ...]
-    exports: str
-    constants: tuple[str, ...]
-    records: tuple[RecordClass, ...]
-    functions: tuple[Function, ...]
-    source: tuple[str, ...]
-    kernels: tuple[str, ...]
-    checks: tuple[str, ...]
-    test: SelfTest | None
-
-
 def assembled(parts: Parts, banner: Banner) -> str:
     """Text of the module."""
     constants = list(parts.constants.lines)
@@ -89,27 +70,27 @@ def assembled(parts: Parts, banner: Banner) -> str:
     blocks += borrowed("\n".join(blocks))
     text = "\n".join([*blocks, bodies, *constants, *(each.parameters + each.returns for each in parts.functions)])
     exports = sorted([*(each.name for each in parts.functions), *(each.name for each in parts.records)])
-    plan = _Plan(
-        license=tuple(comment(banner.license)) if banner.license else (),
-        remarks=(
+    plan = {
+        "license": tuple(comment(banner.license)) if banner.license else (),
+        "remarks": (
             f"{MARK}{yota.__version__}. Do not edit: change the function, then run",
             "#",
             *(f"#     {line}" for line in banner.command),
         ),
-        summary=banner.summary,
-        description=banner.description,
-        imports=_imports(
+        "summary": banner.summary,
+        "description": banner.description,
+        "imports": _imports(
             (each for kernel in parts.kernels for each in kernel.imports), text, bool(parts.records), used
         ),
-        exports=", ".join(f'"{name}"' for name in exports),
-        constants=tuple(constants),
-        records=tuple(parts.records),
-        functions=tuple(parts.functions),
-        source=tuple(f"#     {line[2:]}".rstrip() for line in comment(banner.source)) if banner.source else (),
-        kernels=tuple(blocks),
-        checks=tuple(used),
-        test=parts.test,
-    )
+        "exports": ", ".join(f'"{name}"' for name in exports),
+        "constants": tuple(constants),
+        "records": tuple(parts.records),
+        "functions": tuple(parts.functions),
+        "source": tuple(f"#     {line[2:]}".rstrip() for line in comment(banner.source)) if banner.source else (),
+        "kernels": tuple(blocks),
+        "checks": tuple(used),
+        "test": parts.test,
+    }
     return _tidied(formatted(render("module/module.py.jinja", plan=plan)))
 
 

@@ -108,26 +108,3 @@ class KernelPlan:
     places: tuple[tuple[str, int], ...] = ()
     runs: str = ""
     failure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FilePlan:
-    """A C file with kernels.
-
-    banner: lines of the comment at the top.
-    functions: functions of libm that have vector forms: type, name and parameters.
-    parts: inline functions that the loops call.
-    preludes: templates of the functions that take arguments and make results.
-    memory: whether a result is so large that it is made in memory kept from freed ones.
-    helpers: kernels that others call.
-    """
-
-    banner: tuple[str, ...]
-    functions: tuple[tuple[str, str, str], ...]
-    parts: tuple[Part, ...]
-    preludes: tuple[str, ...]
-    complex: bool
-    parallel: bool
-    memory: bool
-    kernels: tuple[KernelPlan, ...]
-    helpers: tuple[KernelPlan, ...] = ()

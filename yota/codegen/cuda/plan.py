@@ -56,21 +56,6 @@ class KernelPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class FilePlan:
-    """A CUDA file with kernels.
-
-    banner: lines of the comment at the top.
-    preludes: templates of what the kernels rely on.
-    parts: inline functions that the loops call.
-    """
-
-    banner: tuple[str, ...]
-    preludes: tuple[str, ...]
-    parts: tuple[Part, ...]
-    kernels: tuple[KernelPlan, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Buffer:
     """Device memory for what lies between kernels: its name, its type, and where it starts in the workspace."""
 

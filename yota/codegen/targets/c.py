@@ -13,7 +13,7 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.loops import LoopKernel, plan_loop
 from yota.codegen.c.parts import parts, preludes, vector_forms
 from yota.codegen.c.patterns import given_places, normalised
-from yota.codegen.c.plan import FilePlan, KernelPlan
+from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.products import small_as_sums
 from yota.codegen.c.spelling import EXACT, EXACT_OF_REAL
 from yota.codegen.c.writes import in_place, read_where_written
@@ -137,15 +137,15 @@ def _loops(tape: Tape, plan: Schedule, entry: str, needs: Needs, exact: frozense
 
 
 def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs, helpers: Sequence[KernelPlan] = ()) -> str:
-    plan = FilePlan(
-        banner=in_comment(tape, entry, tape.types.__getitem__),
-        functions=vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else (),
-        parts=parts(needs),
-        preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(plans)),
-        complex=needs.complex,
-        parallel=any(each.parallel for each in plans),
-        memory=_keeps_memory(plans),
-        kernels=tuple(plans),
-        helpers=tuple(helpers),
-    )
+    plan = {
+        "banner": in_comment(tape, entry, tape.types.__getitem__),
+        "functions": vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else (),
+        "parts": parts(needs),
+        "preludes": tuple(f"c/preludes/{name}.c.jinja" for name in preludes(plans)),
+        "complex": needs.complex,
+        "parallel": any(each.parallel for each in plans),
+        "memory": _keeps_memory(plans),
+        "kernels": tuple(plans),
+        "helpers": tuple(helpers),
+    }
     return render("c/module.c.jinja", plan=plan)

@@ -18,7 +18,7 @@ from yota.codegen.cuda.halves import Stored, Widened, is_bfloat16, placed, widen
 from yota.codegen.cuda.kernel import Step, plan_step, words_of
 from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.places import checks, readable
-from yota.codegen.cuda.plan import FilePlan, KernelPlan, inline_parts, preludes
+from yota.codegen.cuda.plan import KernelPlan, inline_parts, preludes
 from yota.codegen.cuda.scatter import is_sorted_scatter, leading, plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import is_known_to_cuda
@@ -116,7 +116,7 @@ def generate(
         kernels += step.kernels if isinstance(step, Step) else tuple(filter(None, [sorted_.get(step.result)]))
     kernels += tuple(each.kernel for each in looked)
     banner = in_comment(tape, entry, lambda variable: layout.type(variable, tape.types))
-    file = FilePlan(banner, preludes(needs, totals), inline_parts(needs), kernels)
+    file = {"banner": banner, "preludes": preludes(needs, totals), "parts": inline_parts(needs), "kernels": kernels}
     code = render("cuda/module.cu.jinja", plan=file) if kernels else ""
     driver = CudaDriver(tape, steps, layout, sorted_, looked, guards)
     function = driver.plan()

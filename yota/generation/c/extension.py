@@ -23,25 +23,6 @@ _RAISE = "raise_status"
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """Texts for the templates to loop over; ``methods`` are names and docstrings."""
-
-    banner: tuple[str, ...]
-    hashes: tuple[str, ...]
-    module: str
-    header: str
-    complex: bool
-    kernels: tuple[KernelPlan, ...]
-    methods: tuple[tuple[str, str], ...]
-    stubs: tuple[str, ...]
-    preludes: tuple[str, ...]
-    decisions: tuple[str, ...]
-    sizes: str
-    looks: bool
-    call: SizedCall | None
-
-
-@dataclass(frozen=True, slots=True)
 class SizedCall:
     """How Python calls functions that take sizes.
 
@@ -111,21 +92,21 @@ def extension(
     if not stem.isidentifier():
         raise ArgumentError(f"a Python module cannot be called {stem!r}; choose another file name for the extension")
     public = [each for each in functions if each.public]
-    plan = _Plan(
-        banner=tuple(head),
-        hashes=tuple(f"# {line}".rstrip() for line in head),
-        module=stem,
-        header=f"{stem}.h",
-        complex=complex,
-        kernels=kernels,
-        methods=tuple((each.name, _quoted(_documentation(each, call.open if call else ""))) for each in public),
-        stubs=tuple(map(_stub, public)),
-        preludes=_preludes(kernels, call),
-        decisions=tuple(map(_quoted, decisions)),
-        sizes=sizes,
-        looks=looks,
-        call=call,
-    )
+    plan = {
+        "banner": tuple(head),
+        "hashes": tuple(f"# {line}".rstrip() for line in head),
+        "module": stem,
+        "header": f"{stem}.h",
+        "complex": complex,
+        "kernels": kernels,
+        "methods": tuple((each.name, _quoted(_documentation(each, call.open if call else ""))) for each in public),
+        "stubs": tuple(map(_stub, public)),
+        "preludes": _preludes(kernels, call),
+        "decisions": tuple(map(_quoted, decisions)),
+        "sizes": sizes,
+        "looks": looks,
+        "call": call,
+    }
     return {
         f"{stem}module.c": render("c/pair/extension.c.jinja", plan=plan),
         f"{stem}.pyi": render("c/pair/stub.pyi.jinja", plan=plan),

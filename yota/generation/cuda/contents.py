@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from yota.codegen.c.lines import harmless
 from yota.codegen.cuda.plan import KernelPlan, inline_parts, preludes
@@ -12,31 +11,13 @@ from yota.codegen.render import render
 from yota.codegen.wrap import wrapped
 from yota.errors import ArgumentError
 from yota.generation.c.contents import head_lines, stem_of, tidied
-from yota.generation.cuda.functions import Function, written
+from yota.generation.cuda.functions import written
 from yota.generation.cuda.sized import written_for_all_sizes
 from yota.generation.flattening import flattened, further_axes
 from yota.generation.plain import docstring
 from yota.generation.provenance import description, headline, reference_of
 from yota.generation.request import Request
 from yota.generation.subject import source_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    license: tuple[str, ...]
-    banner: tuple[str, ...]
-    source: tuple[str, ...]
-    preludes: tuple[str, ...]
-    tables: tuple[str, ...]
-    parts: tuple[Any, ...]
-    kernels: tuple[KernelPlan, ...]
-    functions: tuple[Function, ...]
-    sized: bool
-    open: bool
-    math: bool
-    single: bool
-    looks: bool
-    sorts: bool
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -66,22 +47,22 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         *([f"Sizes must be {found.sizes}."] if found.sizes else []),
         *further_axes(request.call, [size for each in found.functions for size in each.sizes]),
     ]
-    plan = _Plan(
-        license=tuple(map(harmless, request.license.split("\n"))) if request.license else (),
-        banner=tuple(banner),
-        source=tuple(harmless(line.expandtabs(4)) for line in source_of(request.call.function).split("\n")),
-        preludes=preludes(found.needs, found.totals),
-        tables=tuple(_on_device(line) for line in found.tables),
-        parts=inline_parts(found.needs),
-        kernels=found.kernels,
-        functions=tuple(replace(each, python=wrapped(each.python, 4)) for each in found.functions),
-        sized=bool(found.sizes),
-        open=request.call.open,
-        math=any("math." in line for each in found.functions for line in each.python),
-        single=any(map(_is_single, found.kernels)),
-        looks=looks,
-        sorts="sort" in found.totals,
-    )
+    plan = {
+        "license": tuple(map(harmless, request.license.split("\n"))) if request.license else (),
+        "banner": tuple(banner),
+        "source": tuple(harmless(line.expandtabs(4)) for line in source_of(request.call.function).split("\n")),
+        "preludes": preludes(found.needs, found.totals),
+        "tables": tuple(_on_device(line) for line in found.tables),
+        "parts": inline_parts(found.needs),
+        "kernels": found.kernels,
+        "functions": tuple(replace(each, python=wrapped(each.python, 4)) for each in found.functions),
+        "sized": bool(found.sizes),
+        "open": request.call.open,
+        "math": any("math." in line for each in found.functions for line in each.python),
+        "single": any(map(_is_single, found.kernels)),
+        "looks": looks,
+        "sorts": "sort" in found.totals,
+    }
     code = tidied(render("cuda/pair/source.cu.jinja", plan=plan))
     module = render(
         "cuda/pair/module.py.jinja",
