@@ -86,7 +86,7 @@ def followed(x):
 
 def other_code(x):
     s = 1.0 if x[0] > 0 else -1.0
-    tail = np.sin(x[1]) if x[1] > 0 else x[1] ** 3
+    tail = np.exp(x[1]) if x[1] > 0 else x[1] ** 3
     c = 2.0 if x[2] > 0 else 0.5
     return s * tail + c * x[2] ** 2
 

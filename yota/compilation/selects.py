@@ -1,9 +1,9 @@
-"""Merges recordings that differ only in scalar constants into one tape that selects the constants.
+"""Merges recordings that differ only in scalar constants, or in a few ops after a branch, into one tape with selects.
 
-A constant becomes ``where(condition, a, b)`` of the conditions that the function branched on. Recordings show the
-dependence of a constant on conditions only for recorded combinations of conditions. So a merged tape is used only
-for these. Its generated code returns the conditions with the results. The first call with another combination
-records the function again.
+A constant becomes ``where(condition, a, b)`` of the conditions that the function branched on; ops of a branch become
+arms, see `yota.compilation.arms`. Recordings show the dependence on conditions only for recorded combinations of
+conditions. So a merged tape is used only for these. Its generated code returns the conditions with the results. The
+first call with another combination records the function again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.compilation.arms import TAKE_SELECTS, Alignment, Arms, constant_key, uses
 from yota.ir import catalog
 from yota.ir.tape import Guard, Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
@@ -22,10 +23,6 @@ from yota.tracing.record import Recording
 
 _MOST_ROWS = 64
 """Largest number of recordings in one merged tape."""
-_TAKE_SELECTS = frozenset(
-    ("add", "subtract", "multiply", "divide", "negative", "greater", "greater_equal", "less", "less_equal")
-)
-"""Primitives for which a constant operand may become a select of constants."""
 
 
 class Combination(tuple[bool, ...]):
@@ -34,12 +31,18 @@ class Combination(tuple[bool, ...]):
     __slots__ = ()
 
 
+class Alone(tuple[bool, ...]):
+    """Values of the conditions for which a tape of its own is recorded, since an arm that is not taken overflows."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One recording: the outcome of each guard, and the constants in order of use."""
+    """One recording: the outcome of each guard, and the constants by the position (result, operand) of their use."""
 
     outcomes: tuple[bool, ...]
-    constants: tuple[Any, ...]
+    constants: Mapping[tuple[int, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +70,31 @@ class Merged:
     guards: tuple[int, ...] = ()
     choices: Mapping[tuple[int, int], _Choice] = field(default_factory=dict)
     known: set[tuple[bool, ...]] = field(default_factory=set)
+    arms: Arms = field(default_factory=Arms)
 
     @classmethod
     def of(cls, recording: Recording) -> Merged | None:
         """The merge of one recording; None if no other can be merged with it."""
         tape = recording.tape
         conditions = [_is_condition(guard, tape.types[guard.variable]) for guard in tape.guards]
-        row = _aligned(tape, tape) if conditions and all(conditions) and not recording.watched else None
-        return None if row is None else cls(recording, (row,))
+        if not conditions or not all(conditions) or recording.watched:
+            return None
+        constants = {use: tape.constants[operand] for _, use, operand in uses(tape)}
+        return cls(recording, (_Row(tuple(bool(guard.expected) for guard in tape.guards), constants),))
 
     def joined(self, other: Recording) -> Merged | None:
-        """The merge with another recording: unchanged if it agrees, None if its ops or arrays differ."""
-        row = _aligned(self.recording.tape, other.tape) if self._reads_alike(other) else None
-        if row is None:
+        """The merge with another recording: unchanged if it agrees, None if it cannot be merged."""
+        if not self._reads_alike(other):
             return None
+        ours = self.recording.tape
+        alignment = Alignment(ours, self.arms, self._outcomes(), other.tape)
+        tape = alignment.tape()
+        if tape is None:
+            return None
+        row = _Row(alignment.outcomes, alignment.constants)
         held = {id(each.code) for each in self.recording.ran}
         fresh = [each for each in other.ran if id(each.code) not in held]
-        if not fresh and self._agrees(row):
+        if not fresh and tape is ours and self._agrees(row):
             self.known.add(self._combination(row))
             return self
         if len(self.rows) >= _MOST_ROWS:
@@ -91,11 +102,11 @@ class Merged:
         rows = (*self.rows, row)
         first = self.rows[0].outcomes
         guards = tuple(place for place in range(len(first)) if any(r.outcomes[place] != first[place] for r in rows))
-        choices = _choices(self.recording.tape, rows, guards)
+        choices = _choices(tape, rows, guards)
         if choices is None:
             return None
-        recording = replace(self.recording, ran=(*self.recording.ran, *fresh))
-        found = Merged(recording, rows, guards, choices)
+        recording = replace(self.recording, tape=tape, ran=(*self.recording.ran, *fresh))
+        found = Merged(recording, rows, guards, choices, arms=alignment.arms)
         found.known.update(map(found._combination, rows))
         return found
 
@@ -108,9 +119,9 @@ class Merged:
         for place, op in enumerate(tape.ops):
             operands = list(op.operands)
             for position, operand in enumerate(op.operands):
-                if (place, position) in choices:
+                if (op.result, position) in choices:
                     builder.location = op.location
-                    operands[position] = _emitted(builder, tape, choices[place, position], operand, made)
+                    operands[position] = _emitted(builder, tape, choices[op.result, position], operand, made)
             builder.ops.append(replace(op, operands=tuple(operands)))
             inserted.append(len(builder.ops) - place - 1)
         builder.guards = [
@@ -139,6 +150,8 @@ class Merged:
             found = tuple(map(bool, outputs[1:end]))
             if found not in known:
                 raise StaleTape(first, Combination(found))
+            if self.arms.curved and not all(np.isfinite(each).all() for each in outputs):
+                raise StaleTape(first, Alone(found))
             return (outputs[0], *outputs[end:])
 
         return checked
@@ -160,29 +173,40 @@ class Merged:
     def _combination(self, row: _Row) -> tuple[bool, ...]:
         return tuple(row.outcomes[place] for place in self.guards)
 
+    def _outcomes(self) -> list[bool | None]:
+        """The outcome of each guard in all recordings; None if they differ."""
+        several = (set(each) for each in zip(*(row.outcomes for row in self.rows), strict=True))
+        return [each.pop() if len(each) == 1 else None for each in several]
+
     def _agrees(self, row: _Row) -> bool:
         """Whether the merged tape is correct for a recording."""
-        first = self.rows[0]
-        outcomes = enumerate(zip(first.outcomes, row.outcomes, strict=True))
-        uses = zip(_uses(self.recording.tape), first.constants, row.constants, strict=True)
+        outcomes = enumerate(zip(self.rows[0].outcomes, row.outcomes, strict=True))
+        constants = self.recording.tape.constants
         return all(place in self.guards or one == other for place, (one, other) in outcomes) and all(
-            _key(_chosen(self.choices.get(use, known), row.outcomes)) == _key(value) for use, known, value in uses
+            constant_key(_chosen(self.choices.get(use, constants[operand]), row.outcomes))
+            == constant_key(row.constants[use])
+            for _, use, operand in uses(self.recording.tape)
+            if use in row.constants
         )
 
 
 def _choices(tape: Tape, rows: Sequence[_Row], guards: Sequence[int]) -> dict[tuple[int, int], _Choice] | None:
     """Selections that reproduce all ``rows``; None if some constant cannot be selected."""
     found: dict[tuple[int, int], _Choice] = {}
-    for number, (place, position) in enumerate(_uses(tape)):
-        cases = [(row.outcomes, row.constants[number]) for row in rows]
-        if len({_key(value) for _, value in cases}) == 1:
+    ops, places = tape.ops, {use: place for place, use, _ in uses(tape)}
+    for use in dict.fromkeys(use for row in rows for use in row.constants):
+        cases = [(row.outcomes, row.constants[use]) for row in rows if use in row.constants]
+        if len({constant_key(value) for _, value in cases}) == 1:
             continue
+        if use not in places:
+            return None  # The constant became an operand of the select of an arm.
+        place = places[use]
         # The branch that chooses a constant is usually right before its use.
         before = [each for each in reversed(guards) if tape.guards[each].after <= place]
-        choice = _fitted(cases, before) if _takes_selects(tape, tape.ops[place], cases) else None
+        choice = _fitted(cases, before) if _takes_selects(tape, ops[place], cases) else None
         if choice is None:
             return None
-        found[place, position] = choice
+        found[use] = choice
     return found
 
 
@@ -190,79 +214,17 @@ def _is_condition(guard: Guard, type_: TensorType) -> bool:
     return guard.kind == "bool" and not guard.signs and type_.dtype == np.bool_ and not type_.shape
 
 
-def _uses(tape: Tape) -> list[tuple[int, int]]:
-    """Positions (op, operand) at which scalar constants are operands."""
-    return [
-        (place, position)
-        for place, op in enumerate(tape.ops)
-        for position, operand in enumerate(op.operands)
-        if operand in tape.constants and not isinstance(tape.constants[operand], np.ndarray)
-    ]
-
-
-def _partners(ours: Tape, theirs: Tape) -> dict[int, int] | None:
-    """The inputs of ``theirs`` by those of ``ours``; None if the inputs or lengths of the tapes differ."""
-    several = [(ours.inputs, theirs.inputs), (ours.ops, theirs.ops), (ours.guards, theirs.guards)]
-    if any(len(one) != len(other) for one, other in [*several, (ours.outputs, theirs.outputs)]):
-        return None
-    inputs = [*zip(ours.inputs, theirs.inputs, strict=True)]
-    same = all((mine.argument, mine.path) == (its.argument, its.path) for mine, its in inputs)
-    return {mine.variable: its.variable for mine, its in inputs} if same else None
-
-
-def _aligned(ours: Tape, theirs: Tape) -> _Row | None:
-    """The guards and constants of ``theirs``, if it equals ``ours`` apart from these."""
-    partner = _partners(ours, theirs)
-    if partner is None or any(ours.types[one] != theirs.types[other] for one, other in partner.items()):
-        return None
-    constants: list[Any] = []
-
-    def alike(one: int, other: int, *, exactly: bool = True) -> bool:
-        if one not in ours.constants or other not in theirs.constants:
-            return partner.get(one) == other
-        value, another = ours.constants[one], theirs.constants[other]
-        if isinstance(value, np.ndarray) or exactly:
-            return bool(_key(value) == _key(another))
-        constants.append(another)
-        return type(value) is type(another)
-
-    for op, its_op in zip(ours.ops, theirs.ops, strict=True):
-        if not _same_op(op, its_op) or ours.types[op.result] != theirs.types[its_op.result]:
-            return None
-        if not all(alike(one, other, exactly=False) for one, other in zip(op.operands, its_op.operands, strict=True)):
-            return None
-        partner[op.result] = its_op.result
-    for guard, its_guard in zip(ours.guards, theirs.guards, strict=True):
-        kinds = (guard.kind, guard.after, guard.signs) == (its_guard.kind, its_guard.after, its_guard.signs)
-        if not kinds or not alike(guard.variable, its_guard.variable):
-            return None
-    if not all(map(alike, ours.outputs, theirs.outputs)):
-        return None
-    return _Row(tuple(bool(guard.expected) for guard in theirs.guards), tuple(constants))
-
-
-def _same_op(one: Op, other: Op) -> bool:
-    return one.primitive is other.primitive and one.static == other.static and len(one.operands) == len(other.operands)
-
-
-def _key(value: Any) -> Any:
-    """A key of a constant that distinguishes -0.0 from 0.0; all NaNs have the same key."""
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.shape, value.tobytes()
-    return type(value), repr(value)
-
-
 def _takes_selects(tape: Tape, op: Op, cases: Sequence[tuple[Any, Any]]) -> bool:
     """Whether an operand that is constant in some ``cases`` can become a select of constants."""
     # A factor that is constant zero gives derivative zero, but a computed zero times infinity gives NaN.
     fits = all(type(value) in (float, np.float64) and value != 0 and np.isfinite(value) for _, value in cases)
     others = [tape.types[each].dtype for each in op.operands]
-    return fits and op.name in _TAKE_SELECTS and all(dtype == np.float64 for dtype in others)
+    return fits and op.name in TAKE_SELECTS and all(dtype == np.float64 for dtype in others)
 
 
 def _fitted(cases: Sequence[tuple[tuple[bool, ...], Any]], guards: Sequence[int]) -> Any:
     """A choice by the outcomes of ``guards``, in this order of preference, that fits all recordings, or None."""
-    if len({_key(value) for _, value in cases}) == 1:
+    if len({constant_key(value) for _, value in cases}) == 1:
         return cases[0][1]
     splits = []
     for guard in guards:
@@ -271,7 +233,7 @@ def _fitted(cases: Sequence[tuple[tuple[bool, ...], Any]], guards: Sequence[int]
             splits.append((guard, yes, no))
     if not splits:
         return None
-    pure = (each for each in splits if all(len({_key(value) for _, value in side}) == 1 for side in each[1:]))
+    pure = (each for each in splits if all(len({constant_key(value) for _, value in side}) == 1 for side in each[1:]))
     guard, yes, no = next(pure, splits[0])
     arms = _fitted(yes, guards), _fitted(no, guards)
     return None if None in arms else _Choice(guard, *arms)

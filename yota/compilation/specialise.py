@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.compilation.bitwise import with_value
 from yota.compilation.progress import stage
-from yota.compilation.selects import Combination, Merged
+from yota.compilation.selects import Alone, Combination, Merged
 from yota.compilation.sparse import CompressedRows
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
@@ -271,7 +271,7 @@ def _in_main_memory(value: Any) -> Any:
 def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
     """The key of a failed guard: a bool for a branch, otherwise its value."""
     index, value = failed
-    if isinstance(value, Combination):
+    if isinstance(value, (Alone, Combination)):
         return index, value
     converted = CONVERSIONS[tape.guards[index].kind](value)
     return index, _known_as(converted.item() if isinstance(converted, np.generic) else converted)

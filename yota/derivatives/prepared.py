@@ -17,7 +17,7 @@ from yota.compilation.compiled import CONTENT, OTHER_WAY
 from yota.compilation.device import on_host, target_for
 from yota.compilation.kept import Place, place_of
 from yota.compilation.layout import layout_of
-from yota.compilation.selects import Merged
+from yota.compilation.selects import Alone, Merged
 from yota.compilation.specialise import (
     Gradient,
     Instead,
@@ -227,7 +227,7 @@ class Prepared:
         guard = missed.gradient.tape.guards[fault.decision[0]]
         why = f"{where(guard.location)}{OTHER_WAY}"
         gradient = None
-        if missed.merged is not None and not fault.layout:
+        if missed.merged is not None and not fault.layout and not isinstance(fault.decision[1], Alone):
             gradient = self.gradient(function, arguments)
             merged = missed.merged.joined(gradient.recorded) if gradient.recorded else None
             if merged is missed.merged:
