@@ -18,13 +18,11 @@ from typing import TypeAlias
 
 from yota.codegen.gains import saved
 from yota.codegen.polynomials import is_multiple, multiply
-from yota.codegen.table import Divisor, Pair, Place, Sums, Table
+from yota.codegen.table import MANY, Divisor, Pair, Place, Sums, Table
 from yota.codegen.thinned import Thinned
 
 Slots: TypeAlias = tuple[int, int]
 """Where a divisor occurs: the slots of two terms of a sum, in order."""
-
-_MANY = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +37,7 @@ class Options:
     most: how many products a term counts as at most: most of a long one may be shared with others.
     inside: whether a coefficient that both terms of a divisor have stays in it: ``3*a - 3*b`` rather than ``3*(a -
         b)``.
+    lone: whether divisors that stand in one place are looked for; else sums are nested after Horner in the end.
     """
 
     window: int = 64
@@ -47,8 +46,9 @@ class Options:
     whole: bool = False
     nest: bool = False
     seed: int = 0
-    most: int = _MANY
+    most: int = MANY
     inside: bool = False
+    lone: bool = True
 
 
 def factor(table: Table, sums: Sums, options: Options) -> dict[int, tuple[int, ...]]:
@@ -87,7 +87,7 @@ class _Factoring:
         """The one term of sums of two."""
         self.costs = table.costs(options.most)
         self.alone = table.alone(options.most, options.inside)
-        self.plain = not table.origin.is_array and not options.inside and options.most == _MANY
+        self.plain = not table.origin.is_array and not options.inside and options.most == MANY
         self.held: list[int] = []
         """The term in each slot; -1 where it is gone."""
         self.homes: list[tuple[int, int]] = []
@@ -191,6 +191,11 @@ class _Factoring:
             found = self.places[divisor] = self._places(divisor) if self.known else []
         found.append((one, two))
         only = len(found) == 1 and divisor not in atoms
+        if not self.options.lone and divisor not in self.hopes:
+            if not only:
+                self.hopes[divisor] = self._hope(divisor, found)
+                touched[divisor] = None
+            return
         if only and not alike:
             known = self.table.terms
             number = known[left][0]

@@ -158,19 +158,6 @@ class PolynomialSystem:
         self.count += 1
         return self.count
 
-    def copy(self) -> PolynomialSystem:
-        """A system that can be rewritten without touching this one."""
-        sums = {atom: Sum(list(each.terms), each.ordered) for atom, each in self.sums.items()}
-        return PolynomialSystem(
-            dict(self.variables),
-            sums,
-            dict(self.quotients),
-            dict(self.roots),
-            set(self.scalars),
-            self.is_array,
-            self.count,
-        )
-
     def is_scalar(self, monomial: Monomial) -> bool:
         """Whether all atoms are 0-d while the system's arithmetic is on arrays."""
         return all(atom in self.scalars for atom, _ in monomial)

@@ -15,7 +15,7 @@ import numpy as np
 from yota.codegen.count import elements
 from yota.codegen.exporting import Exporter
 from yota.codegen.factor import Options, factor
-from yota.codegen.horner import nest, pull_out
+from yota.codegen.horner import nested
 from yota.codegen.importing import ARITHMETIC, imported
 from yota.codegen.polynomials import PolynomialSystem
 from yota.codegen.sharing import Products, share
@@ -39,10 +39,9 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     """
 
     def quick(system: PolynomialSystem) -> Table:
-        pull_out(system)
         terms = sum([len(each.terms) for each in system.sums.values()])
         window = min(max(_PAIRS // max(terms, 1), _FEWEST), _MOST)
-        return factored(system, Options(window=window, near=2))
+        return factored(system, Options(window=window, near=2, lone=False))
 
     return rewritten(tape, quick, strict=strict, values=values, covered=False)
 
@@ -78,12 +77,11 @@ def rewritten(
 
 
 def factored(system: PolynomialSystem, options: Options) -> Table:
-    """The sums of ``system`` with common factors pulled out; nested after Horner before, if ``options`` say so."""
-    if options.nest:
-        system = system.copy()
-        nest(system, options.seed)
+    """The sums of ``system`` with common factors pulled out, and nested after Horner before or after."""
     table = Table(system, options.window, options.near)
-    table.sums = factor(table, table.original, options)
+    sums = nested(table, table.original, options.most, options.seed) if options.nest else table.original
+    found = factor(table, sums, options)
+    table.sums = found if options.lone else nested(table, found, options.most)
     return table
 
 

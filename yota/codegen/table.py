@@ -12,6 +12,9 @@ from typing import NamedTuple, TypeAlias
 from yota.codegen.gains import Costs
 from yota.codegen.polynomials import Monomial, PolynomialSystem, Term, parted, quotient, reduced
 
+MANY = 1024
+"""Products that a term counts as at most."""
+
 _BITS = 60
 """Of the codes of atoms: a monomial has the sum of those of its factors, by which quotients are told apart."""
 
@@ -233,12 +236,17 @@ class Table:
         )
         if quotient(self.terms[first][1], factor) != divisor.left:
             terms = terms[::-1]
-        found = self._atoms[number, unit] = self.atom()
+        found = self._atoms[number, unit] = self.sum_of(terms)
         self.defined[found] = terms
         self.divisor_of[found] = number, unit
         if ordered:
             self.ordered.add(found)
-        if self.origin.is_array and self._is_scalar(divisor.left) and self._is_scalar(divisor.right):
+        return found
+
+    def sum_of(self, terms: Iterable[int]) -> int:
+        """A new atom for a sum of ``terms``."""
+        found = self.atom()
+        if self.origin.is_array and all(self._is_scalar(self.terms[term][1]) for term in terms):
             self.scalars.add(found)
         return found
 

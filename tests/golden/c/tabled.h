@@ -54,7 +54,7 @@ int tabled(
  *     gradient_x  out  double [5]; gradient by x
  *     gradient_k  out  double; gradient by k
  *
- * Operations: 76 multiply, 45 add, 29 subtract, 7 exp, 5 equal, 5 where, 4 maximum, 1 divide.
+ * Operations: 76 multiply, 40 add, 34 subtract, 7 exp, 5 equal, 5 where, 4 maximum, 1 divide.
  */
 int tabled_value_and_gradient(
     const double *TABLED_RESTRICT x,
