@@ -16,8 +16,6 @@ from yota.cli.loading import Loaded, UsageError
 from yota.cli.terminal import failure, text
 from yota.errors import ArgumentError, YotaError
 
-__all__ = ["application", "run"]
-
 # typer may contain its own copy of click, with these base classes.
 _UsageFault: Any = typer.BadParameter.__mro__[2]
 

@@ -15,8 +15,6 @@ from yota.cli.loading import UsageError, function_at, given, load_rule_files
 from yota.cli.peers import PEERS
 from yota.cli.terminal import output, remark, steps, table
 
-__all__ = ["HELP", "bench"]
-
 HELP = """
 Time a function, and its value with gradient, in yota and in other installed libraries.
 

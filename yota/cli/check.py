@@ -14,8 +14,6 @@ from yota.cli.terminal import failure, output, remark, status, steps, table, tex
 if TYPE_CHECKING:
     from yota.proof.findings import Report
 
-__all__ = ["HELP", "check"]
-
 HELP = """
 Verify the rules of a file.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-__all__ = ["functions", "primitives"]
-
 _MOST = 200
 
 

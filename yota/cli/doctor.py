@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["HELP", "doctor"]
-
 HELP = """
 Report versions, the C compiler, vector functions, threads, BLAS, CUDA, the cache and the settings, and test them. yota
 compiles and runs a small function for each available target.

@@ -13,8 +13,6 @@ from yota.cli import completion
 from yota.cli.loading import UsageError, function_at, given, load_rule_files, shown_reference
 from yota.cli.terminal import code, output, remark, text, working
 
-__all__ = ["HELP", "Content", "Effort", "Target", "generate"]
-
 HELP = """
 Write a module with a function and its derivatives that needs only NumPy, or a C file that needs only libm.
 

@@ -14,17 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "Imports",
-    "Loaded",
-    "UsageError",
-    "function_at",
-    "given",
-    "import_modules",
-    "load_rule_files",
-    "shown_reference",
-]
-
 ENDINGS = (".sympy", ".txt")
 """Suffixes of files of expressions."""
 Imports = Annotated[list[str], typer.Option("--import", help="Module to import first; may be repeated.")]
@@ -53,10 +42,7 @@ def _expression(path: Path, name: str) -> Callable[..., Any]:
 def function_at(reference: str) -> Callable[..., Any]:
     """The function that ``reference`` names; its module is imported.
 
-    Raises
-    ------
-    UsageError
-        If the function does not exist.
+    Raises UsageError if the function does not exist.
     """
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
@@ -129,12 +115,8 @@ def _from_path(path: Path) -> ModuleType:
 def import_modules(names: Iterable[str]) -> None:
     """Import the modules of ``--import``; the current folder comes first, as with ``python -m``.
 
-    Raises
-    ------
-    UsageError
-        If one is not there.
-    Loaded
-        If one raised an exception.
+    Raises UsageError if one is not there.
+    Raises Loaded if one raised an exception.
     """
     for name in names:
         _from_name(name)
@@ -143,13 +125,8 @@ def import_modules(names: Iterable[str]) -> None:
 def given(arguments: Iterable[str]) -> dict[str, str]:
     """Specs by name, from ``name=spec`` texts.
 
-    Raises
-    ------
-    UsageError
-        If one is of another form, or comes twice.
+    Raises UsageError if one is of another form, or comes twice.
 
-    Examples
-    --------
     >>> given(["x=float64[3]"])
     {'x': 'float64[3]'}
     """
@@ -168,10 +145,7 @@ def given(arguments: Iterable[str]) -> dict[str, str]:
 def load_rule_files(paths: Iterable[Path]) -> None:
     """Load the rule files of ``--rules``.
 
-    Raises
-    ------
-    UsageError
-        If one is not there.
+    Raises UsageError if one is not there.
     """
     from yota.api import load_rules
 

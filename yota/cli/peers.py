@@ -9,8 +9,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["PEERS", "Peer"]
-
 Thunk = Callable[[], tuple[Any, Sequence[Any]]]
 """A function of the value and a sequence of gradients."""
 
@@ -19,12 +17,8 @@ Thunk = Callable[[], tuple[Any, Sequence[Any]]]
 class Peer:
     """A library.
 
-    Parameters
-    ----------
-    name
-        Its name, also for the import.
-    prepare
-        Returns the computation for a function, the positions to differentiate by, and the arguments. It may raise
+    name: its name, also for the import.
+    prepare: returns the computation for a function, the positions to differentiate by, and the arguments. It may raise
         any exception for code that the library does not support.
     """
 

@@ -11,8 +11,6 @@ from yota.cli.generate import Arguments, Force, Function, Output, Rules, Strict,
 from yota.cli.loading import function_at, given, load_rule_files
 from yota.cli.terminal import output, remark, text, working
 
-__all__ = ["HELP", "report"]
-
 HELP = """
 Write the tape explorer: one HTML file that links the source, the tape, the applied rules and the generated code.
 

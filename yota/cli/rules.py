@@ -14,8 +14,6 @@ from yota.cli.generate import Rules
 from yota.cli.loading import Imports, UsageError, import_modules
 from yota.cli.terminal import code, failure, output, remark, status, table, text, working
 
-__all__ = ["HELP", "rules"]
-
 HELP = """
 List the rules, search them, or show one.
 

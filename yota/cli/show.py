@@ -11,8 +11,6 @@ from yota.cli.generate import Arguments, Function, Rules, Strict, Wrt
 from yota.cli.loading import function_at, given, load_rule_files
 from yota.cli.terminal import code, output, remark, text, working
 
-__all__ = ["HELP", "Stage", "show"]
-
 HELP = """
 Show a stage of a function's compilation.
 

@@ -11,8 +11,6 @@ import numpy as np
 from yota.errors import YotaError
 from yota.proof.specimens import operands
 
-__all__ = ["TARGETS", "specimen"]
-
 TARGETS = ("numpy", "c", "cuda")
 _FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, np.linalg.LinAlgError)
 

@@ -17,8 +17,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from yota.proof.findings import Finding
 
-__all__ = ["code", "failure", "output", "remark", "status", "steps", "table", "text", "working"]
-
 _Step = TypeVar("_Step")
 
 _PIPED = 160

@@ -34,7 +34,8 @@ from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
 from yota.tracing.results import ResultForm
 from yota.watching.contents import Contents
-from yota.watching.digest import NoDigest, Read, kinds
+from yota.watching.description import NoDigest
+from yota.watching.digest import Read, kinds
 
 _RULE = "rule "
 

@@ -32,27 +32,14 @@ from yota.runtime.python import load
 from yota.tracing.replay import ASYMMETRIC
 from yota.watching.contents import Contents
 
-__all__ = ["AllSizes", "check_options"]
-
 
 class AllSizes(Differentiated):
     """Value and gradient for arguments with named sizes, compiled once.
 
-    Parameters
-    ----------
-    function
-        A plain NumPy function that returns a scalar.
-    args
-        Specs of its arguments, by name or in order; see `yota.generate`.
-    wrt
-        Arguments to differentiate by; see `yota.value_and_grad`.
-    target
-        NumPy, or "auto".
-
-    Raises
-    ------
-    ArgumentError
-        If the specs do not match, or the steps of the function depend on a size.
+    args: specs of its arguments, by name or in order; see `yota.generate`.
+    wrt: arguments to differentiate by; see `yota.value_and_grad`.
+    target: NumPy, or "auto".
+    Raises ArgumentError if the specs do not match, or the steps of the function depend on a size.
     """
 
     def __init__(self, function: Callable[..., Any], args: Any, wrt: Wrt, target: Target) -> None:
@@ -166,12 +153,8 @@ class _Sized(Prepared):
     def _in_c(self, gradient: Gradient) -> Callable[..., Any]:
         """The same function in C; NumPy code computes, or refuses, what C refuses.
 
-        Raises
-        ------
-        ArgumentError
-            If it gives something else.
-        CodegenError
-            If there is no such code.
+        Raises ArgumentError if it gives something else.
+        Raises CodegenError if there is no such code.
         """
         if not self._source.code:
             raise CodegenError(self._source.without)
@@ -234,10 +217,7 @@ def _hold(call: Call, found: Callable[..., Any], known: Callable[..., Any]) -> N
 def check_options(target: str | None, dynamic: Dynamic, has_aux: bool) -> None:
     """Refuse options that code for all sizes does not support.
 
-    Raises
-    ------
-    ArgumentError
-        If ``target`` is another one, or ``dynamic`` or ``has_aux`` is set.
+    Raises ArgumentError if ``target`` is another one, or ``dynamic`` or ``has_aux`` is set.
     """
     if target not in (None, "numpy", "auto"):
         raise ArgumentError(

@@ -13,8 +13,6 @@ from yota.derivatives.gradients import gradient, value_and_grad
 from yota.derivatives.straight import Wanted
 from yota.errors import ArgumentError
 
-__all__ = ["hessians", "jacobians"]
-
 Places = tuple[int | str, ...]
 
 

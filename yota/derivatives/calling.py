@@ -17,22 +17,14 @@ from yota.runtime.dispatch import offer, quick, withdraw
 from yota.tracing.state import current
 from yota.tracing.tracebacks import left_out, users_frames
 
-__all__ = ["Derivative", "Slope", "caller", "kinds"]
-
 _MOST_DIRECT = 256
 
 
 def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
     """A function that calls ``form``, or records the call inside a trace.
 
-    Parameters
-    ----------
-    form
-        The compiled forms.
-    recipe
-        The call that creates this function, for pickling; its first argument is the original function.
-    what
-        Description of its result.
+    recipe: the call that creates this function, for pickling; its first argument is the original function.
+    what: description of its result.
     """
     found: Callable[..., Any] = Derivative(form, recipe, what, direct=form.target.name == "c").front
     return found
@@ -41,19 +33,8 @@ def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any
 class Derivative(Compiled):
     """The compiled functions of one derivative.
 
-    Parameters
-    ----------
-    form, recipe, what
-        See `caller`.
-    direct
-        Whether compiled dispatch is tried before Python code, if there is a compiler.
-
-    Attributes
-    ----------
-    latest
-        The last entry called.
-    direct
-        Entries by argument types.
+    direct: whether compiled dispatch is tried before Python code, if there is a compiler.
+    direct: entries by argument types.
     """
 
     def __init__(self, form: Differentiated, recipe: Recipe, what: str, *, direct: bool = False) -> None:

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["apart", "star"]
-
 Colours: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _MOST_STEPS = 6_000_000

@@ -23,8 +23,6 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["compressed"]
-
 _MOST_ENTRIES = 100_000_000
 _MOST_IN_DENSE = 4_000_000
 """Largest number of entries for which a dense matrix is computed by sparse products."""
@@ -36,14 +34,9 @@ _MOST_OPS = 20_000
 class _Products:
     """The products that give the entries of a matrix.
 
-    Parameters
-    ----------
-    colours
-        The product to which each row, or each column, belongs.
-    forward
-        Whether products combine columns rather than rows.
-    products, places
-        For each entry its product, and its position there.
+    colours: the product to which each row, or each column, belongs.
+    forward: whether products combine columns rather than rows.
+    products, places: for each entry its product, and its position there.
     """
 
     colours: np.ndarray
@@ -62,15 +55,8 @@ def compressed(
 ) -> tuple[Entries, frozenset[int]]:
     """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on.
 
-    Parameters
-    ----------
-    values
-        Values of inputs that determine the pattern.
-
-    Raises
-    ------
-    DifferentiationError
-        If too many products are needed, or the function is complex.
+    values: values of inputs that determine the pattern.
+    Raises DifferentiationError if too many products are needed, or the function is complex.
     """
     by = tape.inputs[leaf].variable
     _refuse_complex(tape, by)

@@ -17,19 +17,13 @@ from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import cone
 
-__all__ = ["Pattern", "pattern"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
     """Sparsity pattern of a matrix of derivatives.
 
-    Parameters
-    ----------
-    matrix
-        A ``scipy.sparse.csr_array`` of booleans: elements of the result by elements of the input, in C order.
-    relied
-        Inputs with index or mask values; the pattern holds only for these values.
+    matrix: a ``scipy.sparse.csr_array`` of booleans: elements of the result by elements of the input, in C order.
+    relied: inputs with index or mask values; the pattern holds only for these values.
     """
 
     matrix: Any
@@ -39,17 +33,9 @@ class Pattern:
 def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int) -> Pattern:
     """The pattern of the derivatives of ``result`` by the input ``by``; entries outside it are zero.
 
-    Parameters
-    ----------
-    values
-        Values of inputs that determine the pattern.
-    most
-        Largest number of entries of each intermediate pattern.
-
-    Raises
-    ------
-    DifferentiationError
-        If the pattern is nearly dense, and too large.
+    values: values of inputs that determine the pattern.
+    most: largest number of entries of each intermediate pattern.
+    Raises DifferentiationError if the pattern is nearly dense, and too large.
     """
     known = Known(tape, values)
     found = _propagated(tape, result, by, known, most)

@@ -32,8 +32,6 @@ from yota.tracing.record import Recording, record
 from yota.tracing.results import ResultForm, taken_apart
 from yota.watching.captured import Captured
 
-__all__ = ["Differentiated", "with_receiver"]
-
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The plain function of a callable, and the arguments that its bound form supplies.
@@ -54,24 +52,11 @@ def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tup
 class Differentiated:
     """``function`` with compiled value-and-gradient code for each combination of argument types.
 
-    Parameters
-    ----------
-    function
-        The user's function.
-    wrt
-        Arguments to differentiate by: a position, a name, a tuple of them, or None for every argument that has a
+    wrt: arguments to differentiate by: a position, a name, a tuple of them, or None for every argument that has a
         derivative.
-    target
-        Target of the generated code.
-    dynamic
-        Whether to trace again when a branch changes; see `yota.compilation.branches`.
-    has_aux
-        Whether the function returns ``(value, aux)``.
-
-    Attributes
-    ----------
-    options
-        Further options that the code depends on.
+    dynamic: whether to trace again when a branch changes; see `yota.compilation.branches`.
+    has_aux: whether the function returns ``(value, aux)``.
+    options: further options that the code depends on.
     """
 
     options: tuple[Any, ...] = ()

@@ -24,8 +24,6 @@ from yota.ir.types import TensorType
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["along", "product_of", "row_by_row", "stacked"]
-
 _LONG = 512
 """Ops of a gradient above which it is simplified before it is differentiated: the second pass goes over fewer ops."""
 _MOST_GIVEN = 64

@@ -13,8 +13,6 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["dense", "dtype_of", "elements", "elements_read", "listed"]
-
 _LARGEST_DENSE = 64
 
 

@@ -21,8 +21,6 @@ from yota.structures import children, has_attributes, is_leaf, is_on_device, slo
 from yota.tracing.places import ABSENT, content
 from yota.watching.checks import Check
 
-__all__ = ["MISSING", "arrangement", "as_items", "entry", "kind_of"]
-
 MISSING = object()
 """Result of an entry for other argument types, or after a change of captured data."""
 _MOST = 400
@@ -169,20 +167,9 @@ def entry(
 ) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of an argument tuple with types like ``args`` that returns the final result, or `MISSING`.
 
-    Parameters
-    ----------
-    args
-        The caller's arguments.
-    hidden
-        Bound arguments before them, which the function supplies itself.
-    root
-        The compiled code.
-    shaped
-        Converts outputs to the caller's result.
-    checks
-        Checks that must hold.
-    sized
-        Whether the generated function checks dtypes and shapes itself.
+    hidden: bound arguments before them, which the function supplies itself.
+    shaped: converts outputs to the caller's result.
+    sized: whether the generated function checks dtypes and shapes itself.
     """
     if len(checks) > _MOST:
         return None

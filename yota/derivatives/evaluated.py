@@ -19,8 +19,6 @@ from yota.result import GradResult
 from yota.structures import is_on_device
 from yota.tracing.state import current
 
-__all__ = ["evaluated", "seeded"]
-
 
 def evaluated(
     f: Callable[..., Any],

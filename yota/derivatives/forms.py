@@ -19,8 +19,6 @@ from yota.tracing.location import is_library_file, is_own_file
 from yota.tracing.places import content
 from yota.watching.captured import Captured
 
-__all__ = ["form_of", "shared"]
-
 MOST_BYTES = 1 << 28
 """Largest total size of captured arrays that the cached forms, except the latest, keep alive."""
 
@@ -42,14 +40,8 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
     A lambda inside a loop is a new function in each iteration. It gets a form of its own, with the compiled code of
     a form with the same code and the same captured data.
 
-    Parameters
-    ----------
-    function
-        The user's function.
-    make
-        Creates a form.
-    *options
-        Options that the form depends on.
+    make: creates a form.
+    *options: options that the form depends on.
     """
     plain, hidden = with_receiver(function)
     # Marks distinguish 1 from True: a refused option must not match an accepted one.

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from yota.compilation.layout import Wrt
     from yota.result import GradResult
 
+
 # Tracing and compilation are imported at the first use, so that importing `grad` is fast.
-__all__ = ["grad", "gradient", "value_and_grad"]
-
-
 def grad(
     f: Callable[..., Any],
     *args: Any,

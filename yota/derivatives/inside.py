@@ -14,23 +14,13 @@ from yota.tracing.state import current
 from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
 
-__all__ = ["Inside", "inside"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inside:
     """A call inside a trace.
 
-    Parameters
-    ----------
-    trace
-        The outer trace.
-    function
-        The function to differentiate.
-    arguments
-        Its arguments, some of them traced.
-    plain
-        The arguments with plain values.
+    function: the function to differentiate.
+    plain: the arguments with plain values.
     """
 
     trace: Trace

@@ -17,8 +17,6 @@ from yota.derivatives.forms import shared
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.straight import Wanted
 
-__all__ = ["hessian", "jacobian"]
-
 
 @worded
 def jacobian(

@@ -15,23 +15,14 @@ from yota.structures import Path, flatten, is_leaf, mapped
 from yota.tracing.methods import is_tracer
 from yota.tracing.results import parted, type_of, vector
 
-__all__ = ["Joint", "as_vector"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """An array or number, and its position in the joined vector.
 
-    Parameters
-    ----------
-    path
-        Its path in the structure.
-    shape, dtype
-        Its shape and dtype.
-    group
-        Number of its vector; there is one for each dtype.
-    start
-        Its first position in the vector.
+    path: its path in the structure.
+    group: number of its vector; there is one for each dtype.
+    start: its first position in the vector.
     """
 
     path: Path
@@ -61,16 +52,8 @@ class Joint:
 
     The leaves of the argument are joined to one vector for each dtype, and all results to another vector.
 
-    Parameters
-    ----------
-    function
-        The function; it takes its arguments by position.
-    position
-        Position of the argument to differentiate by.
-    wanted
-        The derivatives to compute.
-    matrix
-        Creates the function of the matrices by the arguments at given positions.
+    function: the function; it takes its arguments by position.
+    matrix: creates the function of the matrices by the arguments at given positions.
     """
 
     def __init__(

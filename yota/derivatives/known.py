@@ -7,23 +7,12 @@ from typing import Any
 
 from yota.ir.tape import Tape
 
-__all__ = ["Known"]
-
 
 class Known(Mapping[int, Any]):
     """Values by variable.
 
-    Parameters
-    ----------
-    tape
-        The tape.
-    values
-        Values of some inputs.
-
-    Attributes
-    ----------
-    relied
-        Inputs that affected any requested value.
+    values: values of some inputs.
+    relied: inputs that affected any requested value.
     """
 
     def __init__(self, tape: Tape, values: Mapping[int, Any]) -> None:

@@ -17,8 +17,6 @@ from yota.ir.semantics import CONTRACTIONS, MOVES, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TupleType
 
-__all__ = ["Groups", "Link", "Pairs", "link"]
-
 Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _MOST_PAIRS = 20_000_000
@@ -28,14 +26,8 @@ _MOST_PAIRS = 20_000_000
 class Groups:
     """Each element of the result depends on the operand elements of one group.
 
-    Parameters
-    ----------
-    inner
-        The group of each operand element, -1 for unread elements; None if each element is a group of its own.
-    outer
-        The group on which each result element depends, -1 for none; None if each result element has its own group.
-    count
-        Number of groups.
+    inner: the group of each operand element, -1 for unread elements; None if each element is a group of its own.
+    outer: the group on which each result element depends, -1 for none; None if each result element has its own group.
     """
 
     inner: Positions | None
@@ -57,10 +49,7 @@ Link: TypeAlias = Groups | Pairs
 def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
     """The dependence of the result of ``op`` on its operand at ``position``, as a superset of the true one.
 
-    Parameters
-    ----------
-    known
-        Values independent of the differentiated input, such as index arrays and matrices with zeros.
+    known: values independent of the differentiated input, such as index arrays and matrices with zeros.
     """
     size = tape.types[op.operands[position]].size
     if op.primitive.elementwise or op.primitive.several == "elementwise":

@@ -31,8 +31,6 @@ from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording
 from yota.tracing.results import ResultForm, parted
 
-__all__ = ["Matrices"]
-
 _LONG = 512
 """Number of elements above which a few array operations are preferred to scalar code."""
 _MOST_TOGETHER = 1 << 16
@@ -46,18 +44,9 @@ _FEW, _LONG_CODE = 16, 2000
 class Matrices(Differentiated):
     """``function`` with compiled code for its partial derivatives, for each combination of argument types.
 
-    Parameters
-    ----------
-    function
-        The user's function.
-    wrt
-        Position or name of the argument to differentiate by.
-    wanted
-        The derivatives to compute.
-    matrix
-        Creates functions of such matrices by arguments at other positions.
-    target, dynamic
-        See `Differentiated`.
+    wrt: position or name of the argument to differentiate by.
+    matrix: creates functions of such matrices by arguments at other positions.
+    target, dynamic: see `Differentiated`.
     """
 
     def __init__(
@@ -119,10 +108,7 @@ class Matrices(Differentiated):
     ) -> Recording:
         """A recording of the parts of the result, or of their vector.
 
-        Raises
-        ------
-        Instead
-            If the result is a structure.
+        Raises Instead if the result is a structure.
         """
         flat = parted(function, forms, joined=self.wanted.joined)
         if how.get("exact"):

@@ -40,8 +40,6 @@ from yota.watching.reach import bearers
 if TYPE_CHECKING:
     from yota.derivatives.differentiated import Differentiated
 
-__all__ = ["Prepared"]
-
 
 class Prepared:
     """Code of a `Differentiated` for one combination of argument types."""

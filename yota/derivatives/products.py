@@ -25,8 +25,6 @@ from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording, record
 from yota.tracing.results import ResultForm
 
-__all__ = ["HessianProducts", "hvp"]
-
 
 @worded
 def hvp(
@@ -81,14 +79,8 @@ def hvp(
 class HessianProducts(Differentiated):
     """``function`` with compiled code for its Hessian-vector product; the vector is the last argument.
 
-    Parameters
-    ----------
-    function
-        The user's function.
-    wrt
-        Position or name of the argument to differentiate by.
-    target, dynamic
-        See `Differentiated`.
+    wrt: position or name of the argument to differentiate by.
+    target, dynamic: see `Differentiated`.
     """
 
     values, merges = 0, False

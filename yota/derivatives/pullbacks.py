@@ -20,8 +20,6 @@ from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied
 from yota.tracing.results import ResultForm, taken_apart
 
-__all__ = ["jvp", "pushforward", "vjp", "weighted"]
-
 
 @worded
 def vjp(

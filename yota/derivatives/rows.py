@@ -22,8 +22,6 @@ from yota.ir.tape import Tape
 from yota.structures import is_on_device
 from yota.tracing.results import ResultForm, parted
 
-__all__ = ["Rows", "largest"]
-
 _MOST = 64
 """Rows computed at once; measurements show no gain from more."""
 _FEW = 4
@@ -40,14 +38,8 @@ def largest(tape: Tape) -> int:
 class Rows:
     """All partial derivatives of ``function`` by the argument at ``position``.
 
-    Parameters
-    ----------
-    function, position
-        The function, and the position of the argument.
-    wanted, target, dynamic
-        See `Matrices`.
-    size
-        Size of the largest intermediate array, which determines the number of rows at once; 0 for scalar code, which
+    wanted, target, dynamic: see `Matrices`.
+    size: size of the largest intermediate array, which determines the number of rows at once; 0 for scalar code, which
         is fastest row by row.
     """
 

@@ -16,8 +16,6 @@ from yota.errors import ArgumentError, StaleTapeError
 from yota.structures import mapped
 from yota.tracing.captures import copied
 
-__all__ = ["SimpleGradient", "simplegrad"]
-
 
 class SimpleGradient(Compiled):
     """A gradient compiled once: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""

@@ -19,18 +19,6 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = [
-    "Entries",
-    "Wanted",
-    "entries",
-    "good_orders",
-    "short_hessian",
-    "slope_of",
-    "sloped",
-    "straight_line",
-    "with_slope",
-]
-
 _MOST_OPERATIONS = 20_000
 """Largest number of operations of a straight-line Jacobian."""
 _MOST_ENTRIES = 4096
@@ -44,16 +32,10 @@ _WORTH_A_LOOK = 1.3
 class Wanted:
     """The derivatives to compute.
 
-    Parameters
-    ----------
-    order
-        1 for the Jacobian, 2 for the Hessian.
-    with_value
-        Whether to include the value, and with a Hessian the gradient.
-    sparse
-        Whether entries are returned as a vector without zeros.
-    joined
-        Whether a structured result is joined to one vector, with its form as first output.
+    order: 1 for the Jacobian, 2 for the Hessian.
+    with_value: whether to include the value, and with a Hessian the gradient.
+    sparse: whether entries are returned as a vector without zeros.
+    joined: whether a structured result is joined to one vector, with its form as first output.
     """
 
     order: int = 1
@@ -66,14 +48,9 @@ class Wanted:
 class Entries:
     """A tape whose last output is a matrix of partial derivatives, or a vector of the entries of a sparse one.
 
-    Parameters
-    ----------
-    tape
-        The tape; the outputs before are the value and the gradient, if requested.
-    shape
-        Shape of the matrix: all elements of the result by all elements of the argument.
-    rows, columns
-        Positions of the entries of a sparse matrix, row by row.
+    tape: the tape; the outputs before are the value and the gradient, if requested.
+    shape: shape of the matrix: all elements of the result by all elements of the argument.
+    rows, columns: positions of the entries of a sparse matrix, row by row.
     """
 
     tape: Tape

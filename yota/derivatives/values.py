@@ -16,8 +16,6 @@ from yota.ir.tape import Tape
 from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm, parted
 
-__all__ = ["Value", "Values"]
-
 
 class Values(Differentiated):
     """``function`` with compiled code for its value, for each combination of argument types."""
@@ -60,17 +58,7 @@ class Values(Differentiated):
 
 
 class Value(Derivative):
-    """The compiled value of a function.
-
-    Parameters
-    ----------
-    function
-        The function.
-    target
-        Target of the generated code.
-    recipe
-        See `Derived`.
-    """
+    """The compiled value of a function."""
 
     def __init__(self, function: Callable[..., Any], target: Target, recipe: Any) -> None:
         super().__init__(Values(function, target), recipe, "value", direct=True)

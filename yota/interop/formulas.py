@@ -18,8 +18,6 @@ from yota.rules.registry import registry
 from yota.rules.statics import OPERATORS, arithmetic
 from yota.tracing.intercept import recorded
 
-__all__ = ["Argument", "Formula", "Program", "formula"]
-
 _MOST_TERMS = 10_000_000
 _NUMBERS = (bool, int, float, complex)
 
@@ -28,16 +26,9 @@ _NUMBERS = (bool, int, float, complex)
 class Argument:
     """An argument of an expression.
 
-    Parameters
-    ----------
-    name
-        Its name.
-    parts
-        The items of a sequence; empty for a number or an array.
-    shape
-        The shape of a matrix of symbols; its items are in row order.
-    kind
-        ``number``, or an array of numbers; ``array`` for an array with indices or a whole matrix; ``integer`` for an
+    parts: the items of a sequence; empty for a number or an array.
+    shape: the shape of a matrix of symbols; its items are in row order.
+    kind: ``number``, or an array of numbers; ``array`` for an array with indices or a whole matrix; ``integer`` for an
         index, a bound or an order.
     """
 
@@ -68,16 +59,8 @@ class Argument:
 class Program:
     """Expressions, computed step by step.
 
-    Parameters
-    ----------
-    name
-        Name of the function.
-    arguments
-        Its arguments.
-    steps
-        Calls, each with the name of its value; their arguments are names and numbers.
-    result
-        The result: a name, a number, or a structure as a call of ``list``, ``tuple`` or ``matrix``.
+    steps: calls, each with the name of its value; their arguments are names and numbers.
+    result: the result: a name, a number, or a structure as a call of ``list``, ``tuple`` or ``matrix``.
     """
 
     name: str
@@ -231,10 +214,7 @@ def _recorded(name: str, revision: int) -> Callable[..., Any]:
 def function(name: str) -> Callable[..., Any]:
     """The Python function of a primitive.
 
-    Raises
-    ------
-    ArgumentError
-        If there is no primitive of that name.
+    Raises ArgumentError if there is no primitive of that name.
     """
     known = OPERATORS.get(name)
     if known is not None:

@@ -18,8 +18,6 @@ from yota.tracing.intercept import recorded
 from yota.tracing.methods import is_traced
 from yota.tracing.state import paused
 
-__all__ = ["Host", "Library", "hosted"]
-
 
 class Library(Protocol):
     """The interface to a library."""
@@ -51,14 +49,7 @@ class Library(Protocol):
 class Host:
     """A library function of several arrays with one result, called with NumPy arrays.
 
-    Parameters
-    ----------
-    name
-        Name in messages and on tapes.
-    function
-        The function.
-    library
-        The library of its arrays.
+    name: name in messages and on tapes.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], library: Library) -> None:
@@ -85,10 +76,7 @@ class Host:
     def __call__(self, *operands: Any) -> np.ndarray[Any, Any]:
         """The result.
 
-        Raises
-        ------
-        ArgumentError
-            If the function raises anything.
+        Raises ArgumentError if the function raises anything.
         """
         try:
             # The library's own code is not recorded.

@@ -17,8 +17,6 @@ from yota.ir.infer import sample, strong
 from yota.ir.types import TensorType, type_of
 from yota.tracing.results import taken_apart
 
-__all__ = ["Map", "Tree", "Trees", "Types"]
-
 _T = TypeVar("_T")
 _OPERAND = object()
 """Placeholder of an array or number among the leaves of the arguments."""
@@ -82,10 +80,7 @@ class Map:
     def types(self, operands: Types) -> Types:
         """Types of the results, which must not depend on the values of the operands.
 
-        Raises
-        ------
-        ArgumentError
-            If the function raises for ones.
+        Raises ArgumentError if the function raises for ones.
         """
         found = self.known(operands)
         if found is None:
@@ -195,16 +190,9 @@ def _point(type: TensorType, axis: int) -> TensorType:
 class Trees(Generic[_T]):
     """A function of structures, with cached data for each structure of its arguments.
 
-    Parameters
-    ----------
-    function
-        The function.
-    library
-        Module with ``tree_flatten`` and ``tree_unflatten``.
-    is_operand
-        Whether a leaf is an array or number to compute with; other leaves are part of the structure.
-    make
-        Takes a function of the operands that returns the leaves and the structure of the result.
+    library: module with ``tree_flatten`` and ``tree_unflatten``.
+    is_operand: whether a leaf is an array or number to compute with; other leaves are part of the structure.
+    make: takes a function of the operands that returns the leaves and the structure of the result.
     """
 
     def __init__(
@@ -220,10 +208,7 @@ class Trees(Generic[_T]):
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_T, list[Any]]:
         """The data for such arguments, and the operands.
 
-        Raises
-        ------
-        ArgumentError
-            If a leaf is neither an operand nor hashable.
+        Raises ArgumentError if a leaf is neither an operand nor hashable.
         """
         leaves, spec = self._library.tree_flatten((args, kwargs))
         rest = [_OPERAND if self._is_operand(leaf) else leaf for leaf in leaves]
@@ -253,17 +238,7 @@ class Trees(Generic[_T]):
 
 
 class Tree(Map):
-    """The map of a function of structures.
-
-    Parameters
-    ----------
-    flat
-        See `Trees`.
-    name
-        Name of the function.
-    options
-        See `Map`.
-    """
+    """The map of a function of structures."""
 
     def __init__(self, flat: Callable[..., tuple[list[Any], Any]], name: str, options: dict[str, Any]) -> None:
         forms: list[Any] = []

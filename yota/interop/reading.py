@@ -21,8 +21,6 @@ from yota.rules.model import Call, Expression, Literal, Name
 from yota.rules.registry import registry
 from yota.rules.syntax import read_expression
 
-__all__ = ["CHAINS", "FORMS", "Steps", "form", "program"]
-
 FORMS: Mapping[str, str] = dict(
     line.split(" = ", 1)
     for line in """
@@ -412,10 +410,7 @@ def program(
 ) -> tuple[Program, tuple[tuple[str, Callable[..., Any]], ...]]:
     """The program of expressions, with their functions by name.
 
-    Raises
-    ------
-    ArgumentError
-        If they contain an unknown function or symbol.
+    Raises ArgumentError if they contain an unknown function or symbol.
     """
     names: dict[Any, str] = {}
     given = symbols if isinstance(symbols, (list, tuple, sympy.Tuple)) else (symbols,)

@@ -27,8 +27,6 @@ from yota.rules.algebras.functions import functions
 from yota.rules.model import Call, Name
 from yota.rules.registry import registry
 
-__all__ = ["equations", "latex", "math_markup", "to_sympy"]
-
 _FEW = 4
 """Largest number of terms of a sum that is written out."""
 _MOST_ELEMENTS = 16
@@ -49,10 +47,7 @@ def to_sympy(tape: Tape) -> Any:
 def equations(tape: Tape) -> list[tuple[Any, Any]]:
     """The name and formula of each result; an array has indices.
 
-    Raises
-    ------
-    ArgumentError
-        If an op has no formula, or the formulas are too long.
+    Raises ArgumentError if an op has no formula, or the formulas are too long.
     """
     reading, found = _Elements(tape, readable=True), []
     name = sympy.Symbol(tape.name if tape.name.isidentifier() else "f")

@@ -15,8 +15,6 @@ from yota.rules.expressions import CONSTANTS, OPERATORS, ExpressionReader
 from yota.rules.model import Expression, Literal, Name
 from yota.rules.source import Source, read_file
 
-__all__ = ["formulas_of"]
-
 _LONGEST, _PARTS, _DEPTH = 200_000, 20_000, 120
 _CONSTANTS = {**CONSTANTS, "I": 1j, "EulerGamma": 0.5772156649015329, "GoldenRatio": (1 + math.sqrt(5)) / 2}
 _ALIASES = {
@@ -37,10 +35,7 @@ def formulas_of(path: Path) -> dict[str, Formula]:
     An expression may use the names of earlier lines. Symbols are arguments in order of appearance. Symbols with
     indices are arrays; symbols in bounds and indices are integers.
 
-    Raises
-    ------
-    ArgumentError
-        If a line has another form or an unknown function.
+    Raises ArgumentError if a line has another form or an unknown function.
     """
     try:
         return _formulas(path)

@@ -14,8 +14,6 @@ from yota.solvers.inner import Function, Inner
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.trace import Trace
 
-__all__ = ["Call", "recorded", "solution_at"]
-
 
 class _Place:
     """Stands for a traced value among arguments."""
@@ -34,31 +32,11 @@ class _Callable:
 class Call:
     """A call of a solver.
 
-    Parameters
-    ----------
-    trace
-        The trace that runs.
-    original
-        SciPy's function.
-    args, keywords
-        What it is called with, traced values among them.
-    called
-        Parameters that are functions of what is solved for, where they are functions.
-    before
-        A function of the solution that the solver itself does not call, in the place of the first one.
-    lifted
-        Parameters whose arrays are operands, whether they are traced or not.
-
-    Attributes
-    ----------
-    arguments
-        By parameter.
-    others
-        Traced values among the arguments.
-    inner
-        The functions.
-    functions
-        By parameter.
+    args, keywords: what it is called with, traced values among them.
+    called: parameters that are functions of what is solved for, where they are functions.
+    before: a function of the solution that the solver itself does not call, in the place of the first one.
+    lifted: parameters whose arrays are operands, whether they are traced or not.
+    others: traced values among the arguments.
     """
 
     def __init__(
@@ -182,7 +160,7 @@ def _has_place(value: Any) -> bool:
     )
 
 
-class Unavailable:
+class _Unavailable:
     """A part of a solver's result that no tape can hold."""
 
     def __init__(self, trace: Trace, name: str) -> None:
@@ -268,5 +246,5 @@ def recorded(call: Call, host: Host, place: Path = ()) -> tuple[Any, dict[Path, 
     # Beside its number, SciPy's pair has an object that holds it.
     known.update({path: known[place] for path in arrays if path[-1:] == ("root",)})
     for path in rest:
-        known[path] = Unavailable(call.trace, f"{path[-1] if path else 'the result'} of {call.name}")
+        known[path] = _Unavailable(call.trace, f"{path[-1] if path else 'the result'} of {call.name}")
     return _rebuilt(found.whole, known), {path: number for number, path in enumerate(arrays)}

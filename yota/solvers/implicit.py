@@ -20,8 +20,6 @@ from yota.rules.registry import Registry
 from yota.solvers.inner import Inner, Missing
 from yota.tracing.state import paused
 
-__all__ = ["Host", "Implicit", "Solution", "emitted"]
-
 _FEW = 6
 """Rows of a matrix up to which each has code of its own."""
 
@@ -30,14 +28,7 @@ _FEW = 6
 class Solution:
     """What one run of a solver gave.
 
-    Parameters
-    ----------
-    arrays
-        Numbers and arrays.
-    ended
-        How it ended, as whole numbers that code may decide by.
-    whole
-        The solver's own result.
+    ended: how it ended, as whole numbers that code may decide by.
     """
 
     arrays: Sequence[Any]
@@ -48,21 +39,8 @@ class Solution:
 class Host:
     """A call of a solver, at each run of the tape.
 
-    Parameters
-    ----------
-    name
-        What the solver is called.
-    inner
-        The functions that it calls.
-    run
-        Calls it, with the functions and the values of further operands.
-
-    Attributes
-    ----------
-    types
-        Of all results.
-    chosen
-        Which branch holds at the solution.
+    run: calls it, with the functions and the values of further operands.
+    chosen: which branch holds at the solution.
     """
 
     def __init__(self, name: str, inner: Inner, run: Callable[..., Solution]) -> None:
@@ -143,21 +121,12 @@ class Host:
 class Implicit:
     """An equation, and what else is computed at its solution.
 
-    Parameters
-    ----------
-    tape
-        Takes the solution, what the functions of the solver read, and results of the solver; its first output is zero
+    tape: takes the solution, what the functions of the solver read, and results of the solver; its first output is zero
         at the solution, the others are results of the solver.
-    given
-        The operands, and then the results, by number, that the tape takes after the solution.
-    results
-        The result that each further output is.
-    elementwise
-        Whether each element of the equation is for the element of the solution in its place.
-    constant
-        Results whose derivative is zero.
-    reasons
-        Why there is no derivative of other results.
+    given: the operands, and then the results, by number, that the tape takes after the solution.
+    results: the result that each further output is.
+    elementwise: whether each element of the equation is for the element of the solution in its place.
+    constant: results whose derivative is zero.
     """
 
     tape: Tape

@@ -21,8 +21,6 @@ from yota.tracing.replay import evaluate
 from yota.tracing.state import current, entered, is_tracing
 from yota.tracing.trace import Trace
 
-__all__ = ["Branch", "Function", "Inner", "Missing"]
-
 _MOST = 64
 """Branches of one function."""
 
@@ -34,14 +32,8 @@ class Missing(Exception):
 class Branch:
     """One way through a function.
 
-    Parameters
-    ----------
-    tape
-        Takes what the solver gives, and what the function reads of the trace around it.
-    kinds
-        Of what the solver gives.
-    places
-        Which of the values that are read are the further inputs.
+    tape: takes what the solver gives, and what the function reads of the trace around it.
+    places: which of the values that are read are the further inputs.
     """
 
     def __init__(self, tape: Tape, kinds: tuple[Any, ...], places: tuple[int, ...]) -> None:
@@ -51,10 +43,7 @@ class Branch:
     def __call__(self, *given: Any) -> Any:
         """The result.
 
-        Raises
-        ------
-        StaleTape, StaleTapeError
-            If the function takes another branch.
+        Raises StaleTape, StaleTapeError if the function takes another branch.
         """
         return self.code()(*given)
 
@@ -82,17 +71,7 @@ def _compiled(tape: Tape) -> Callable[..., Any]:
 class Inner:
     """Functions that one call of a solver calls, and what they read of the trace around it.
 
-    Parameters
-    ----------
-    trace
-        The trace around.
-
-    Attributes
-    ----------
-    read
-        Traced values that the functions read.
-    functions
-        The functions.
+    read: traced values that the functions read.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -116,14 +95,8 @@ class Inner:
 class Function:
     """One function that a solver calls; it takes numbers and arrays, and gives one array or several.
 
-    Parameters
-    ----------
-    inner
-        The functions of this call.
-    function
-        The user's function, which may give traced values.
-    several
-        Whether it gives a tuple of arrays, and not one that may be written as a tuple.
+    function: the user's function, which may give traced values.
+    several: whether it gives a tuple of arrays, and not one that may be written as a tuple.
     """
 
     def __init__(self, inner: Inner, function: Callable[..., Any], *, several: bool = False) -> None:
@@ -159,10 +132,7 @@ class Function:
     def found(self, given: Sequence[Any], values: Sequence[Any]) -> tuple[int, Any]:
         """The number of the branch, and the result.
 
-        Raises
-        ------
-        Missing
-            If the branch was not recorded, and no trace runs.
+        Raises Missing if the branch was not recorded, and no trace runs.
         """
         given = [each if type(each) in (float, complex) else np.asarray(each)[()] for each in given]
         kinds = tuple(map(_kind, given))

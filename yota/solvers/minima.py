@@ -22,8 +22,6 @@ from yota.solvers.implicit import Host, Implicit, Solution
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 
-__all__ = ["Minimum"]
-
 _EXACT = 1e-12
 """How near to a bound an element is at it, as a part of its size or of one."""
 _NEAR = 1e-3
@@ -33,16 +31,10 @@ _NEAR = 1e-3
 class Minimum(Host):
     """A solver that makes its first function small, or the squares of its results; see `Host`.
 
-    Attributes
-    ----------
-    squares
-        The loss by which the results are weighed; empty if the function itself is made small.
-    scale
-        What the results are divided by in the loss.
-    bounds
-        Gives those of the solution, for solvers that do not say which are reached.
-    numbers
-        Which result is what.
+    squares: the loss by which the results are weighed; empty if the function itself is made small.
+    scale: what the results are divided by in the loss.
+    bounds: gives those of the solution, for solvers that do not say which are reached.
+    numbers: which result is what.
     """
 
     squares = ""

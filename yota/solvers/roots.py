@@ -19,22 +19,13 @@ from yota.solvers.implicit import Host, Implicit, Solution
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
 
-__all__ = ["Root"]
-
 
 class Root(Host):
     """A solver whose first function is zero at the solution; see `Host`.
 
-    Attributes
-    ----------
-    fixed
-        Whether the function gives the solution there, and not zero.
-    elementwise
-        Whether SciPy takes it that each element of the solution has an equation of its own.
-    zero
-        Results whose derivative is zero: what is left of the equation.
-    called
-        What each result is called.
+    fixed: whether the function gives the solution there, and not zero.
+    elementwise: whether SciPy takes it that each element of the solution has an equation of its own.
+    zero: results whose derivative is zero: what is left of the equation.
     """
 
     fixed = elementwise = False

@@ -22,8 +22,6 @@ from yota.solvers.implicit import Host, Solution, emitted
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
 
-__all__ = ["Steps"]
-
 _FEWEST = 64
 """Steps for which there is room at least; beyond it, for twice as many as were taken."""
 _EXPLICIT = ("RK23", "RK45", "DOP853")
@@ -32,16 +30,10 @@ _EXPLICIT = ("RK23", "RK45", "DOP853")
 class Steps(Host):
     """A call of `scipy.integrate.solve_ivp` with an explicit method; see `Host`.
 
-    Attributes
-    ----------
-    method
-        SciPy's class of the method.
-    operands
-        Which operand ``y0``, ``t_span`` and ``t_eval`` are, where they are traced; else their values.
-    numbers
-        Which result is what.
-    failure
-        What SciPy says of steps that came to no end.
+    method: SciPy's class of the method.
+    operands: which operand ``y0``, ``t_span`` and ``t_eval`` are, where they are traced; else their values.
+    numbers: which result is what.
+    failure: what SciPy says of steps that came to no end.
     """
 
     method: Any
@@ -115,17 +107,7 @@ def _recording(method: Any, knots: list[float]) -> Any:
 
 
 class _Scheme:
-    """The steps of a Runge-Kutta method as a loop on a tape.
-
-    Parameters
-    ----------
-    host
-        The call.
-    builder
-        Takes the ops.
-    op
-        The call on the tape.
-    """
+    """The steps of a Runge-Kutta method as a loop on a tape."""
 
     def __init__(self, host: Steps, builder: TapeBuilder, op: Op) -> None:
         self.host, self.builder, self.op = host, builder, op

@@ -17,8 +17,6 @@ from yota.tracing.views import detached
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ALIASING", "functions", "plainly", "settled"]
-
 _VIEWS = """
     atleast_1d atleast_2d atleast_3d array_split broadcast_arrays broadcast_to diagonal dsplit expand_dims flip fliplr
     flipud hsplit matrix_transpose moveaxis permute_dims real rollaxis rot90 split squeeze swapaxes transpose

@@ -11,8 +11,6 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ArrayAttributes"]
-
 
 class ArrayAttributes:
     """What an ndarray has: dtype, extents, parts and transposes."""

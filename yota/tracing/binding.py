@@ -17,8 +17,6 @@ from yota.tracing.methods import is_tracer
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["bind", "hashable"]
-
 
 def bind(trace: Trace, known: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Record ``known(*args, **kwargs)`` by the signature that its rule declares."""

@@ -14,22 +14,6 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = [
-    "UNKNOWN",
-    "callee",
-    "callee_chain",
-    "callee_name",
-    "consumer",
-    "is_call",
-    "keywords",
-    "nested",
-    "operand_before",
-    "resolved",
-    "running",
-    "static_attribute",
-    "steps",
-]
-
 _SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
 """Instructions that consume nothing; the effect of PRECALL belongs to the CALL that follows."""
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -105,14 +89,9 @@ def consumer(code: CodeType, offset: int, above: int = 0) -> dis.Instruction | N
 class _Callee:
     """Where a call has from what it calls.
 
-    Parameters
-    ----------
-    chain
-        Loads of a variable and of attributes in turn.
-    name
-        The last attribute, or the variable.
-    rebound
-        Whether the variable is assigned to between its load and the call.
+    chain: loads of a variable and of attributes in turn.
+    name: the last attribute, or the variable.
+    rebound: whether the variable is assigned to between its load and the call.
     """
 
     chain: tuple[dis.Instruction, ...]

@@ -15,8 +15,6 @@ from yota.tracing.location import users
 from yota.tracing.observation import Observation
 from yota.tracing.subclasses import plain
 
-__all__ = ["Captures", "acceptable", "computing_plainly", "copied", "frozen", "is_frozen", "name_of"]
-
 _array = np.array  # while a trace runs, a recording form stands in its place
 _LITERAL = 16
 """Up to this many elements a constant array is worth spelling out in generated code."""
@@ -25,14 +23,7 @@ _LITERAL = 16
 class Captures:
     """The arrays from outside that a recording met.
 
-    Parameters
-    ----------
-    builder
-        The tape that grows.
-    values
-        Concrete values by variable.
-    seen
-        Where uses are noted. If given, arrays of floating-point numbers are inputs, to be read afresh at each call of
+    seen: where uses are noted. If given, arrays of floating-point numbers are inputs, to be read afresh at each call of
         the compiled code; else all are constants.
     """
 

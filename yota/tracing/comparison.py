@@ -10,8 +10,6 @@ import numpy as np
 from yota.ir.tape import Tape
 from yota.structures import is_on_device
 
-__all__ = ["same", "same_arrays"]
-
 
 def same(left: Tape, right: Tape) -> bool:
     """Whether two tapes do the same, whatever their variables are numbered: imports while one was made leave gaps."""

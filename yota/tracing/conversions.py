@@ -15,8 +15,6 @@ from yota.tracing.received import received
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["SHIFTS", "Conversion", "Interpret", "converted", "left", "note", "refusal", "shifted"]
-
 SHIFTS = (2.0**-17, -(2.0**-17), 2.0**-8, -(2.0**-8))
 """By how much of their size numbers that leave the tape come out off, in runs that show whether that matters."""
 
@@ -30,10 +28,7 @@ class Interpret(BaseException):
 
     The user's code must not catch it.
 
-    Parameters
-    ----------
-    places
-        Where in the user's code that is, and what called it.
+    places: where in the user's code that is, and what called it.
     """
 
     def __init__(self, places: Sequence[Place] = ()) -> None:

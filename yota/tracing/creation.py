@@ -17,8 +17,6 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "GRIDS", "array", "as_array", "fresh", "plain_sizes", "vectorized"]
-
 _original_array = np.array
 _PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
 _ORDERS = {"asfortranarray": "F", "ascontiguousarray": "C"}

@@ -16,8 +16,6 @@ from yota.tracing.state import current
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["cupy_replacements", "lifted"]
-
 _TWINS = {
     "cupy": "numpy",
     "cupy.linalg": "numpy.linalg",
@@ -54,12 +52,7 @@ def _forms(module: Any, model: Any) -> dict[str, Any]:
 class _Recording:
     """A function of CuPy's, or a method of a ufunc, that records what it is given if that is traced.
 
-    Parameters
-    ----------
-    original
-        The function.
-    model, name
-        Where to look for the one that records.
+    model, name: where to look for the one that records.
     """
 
     def __init__(self, original: Callable[..., Any], model: Any, name: str) -> None:

@@ -13,8 +13,6 @@ from yota.tracing.captures import computing_plainly
 from yota.tracing.location import caller
 from yota.tracing.methods import ArrayMethods
 
-__all__ = ["answered", "deferred", "follows", "overriding", "refuse_computing", "source_form"]
-
 _Form = TypeVar("_Form", bound=Callable[[Any], Any])
 _ABSENT: Any = object()
 _PLAIN = {np.ndarray, np.float64, float, int}

@@ -28,8 +28,6 @@ from yota.tracing.views import overwrite
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["call_function", "call_ufunc", "concrete"]
-
 _SHARING = functions("view", "depends")
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["path_of", "record_call", "write_call"]
-
 _OTHER_VIEWS = {np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view}
 _KEPT = (functions("view", "write", "question") | {np.reshape, np.ravel, np.imag}) - _OTHER_VIEWS
 """Functions whose usual recording moves, views or writes the very same elements."""

@@ -11,27 +11,14 @@ from yota.ir.location import Span
 from yota.tracing.location import Place, caller
 from yota.tracing.trace import Trace
 
-__all__ = ["FirstRun"]
-
 
 class FirstRun:
     """How far a first run came; until the second is there, what it does outside of itself has been done before.
 
-    Parameters
-    ----------
-    trace
-        Of the first run.
-    places
-        Where in the user's code that ended, and what called that.
-
-    Attributes
-    ----------
-    blocked
-        Whether the second run ended before it did something once more.
-    over
-        Whether the second run is known to be past that place.
-    own
-        By identity, what the second run has made itself.
+    places: where in the user's code that ended, and what called that.
+    blocked: whether the second run ended before it did something once more.
+    over: whether the second run is known to be past that place.
+    own: by identity, what the second run has made itself.
     """
 
     def __init__(self, trace: Trace, places: Sequence[Place]) -> None:

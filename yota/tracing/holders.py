@@ -13,8 +13,6 @@ from yota.tracing.creation import CREATION
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current, paused
 
-__all__ = ["form"]
-
 _LONGEST = 200
 """Items of a tuple that are looked at."""
 _DEEPEST = 8
@@ -24,14 +22,8 @@ _DEEPEST = 8
 def form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
     """What records in the place of ``value``; ``value`` itself if it holds no function that does.
 
-    Parameters
-    ----------
-    forms
-        What records, by the identity of the function it stands for.
-    value
-        Anything.
-    depth
-        In how many others it is.
+    forms: what records, by the identity of the function it stands for.
+    depth: in how many others it is.
     """
     known = forms.get(id(value))
     if known is not None:

@@ -5,18 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = [
-    "ALWAYS",
-    "CALLING",
-    "FORMS",
-    "IMPLEMENTATIONS",
-    "OF_COMPLEX",
-    "calls_back",
-    "implements",
-    "records",
-    "registering",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}

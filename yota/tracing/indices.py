@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from yota.ir.tape import TapeBuilder
     from yota.tracing.trace import Trace
 
-__all__ = ["normalise", "offset"]
-
 
 def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
     """``index`` as NumPy takes it for an array of ``shape``, and its integer arrays.

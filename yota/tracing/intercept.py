@@ -16,8 +16,6 @@ from yota.tracing.places import Place
 from yota.tracing.state import current
 from yota.tracing.trace import Trace
 
-__all__ = ["interceptions", "on_traced", "opaque", "recorded"]
-
 
 def opaque(function: Callable[..., Any]) -> Primitive:
     """A primitive for a function that no rule describes; it can be recorded, not differentiated."""
@@ -73,20 +71,11 @@ def on_traced(
 ) -> Any:
     """A function that computes ``original`` on plain values, and is recorded by ``form`` on traced ones.
 
-    Parameters
-    ----------
-    original
-        The function.
-    form
-        Records a call; it takes the trace first.
-    path
-        The dotted name by which a recording that must have NumPy's bits calls the function; None if it has none.
-    collects
-        Whether the function takes the items of any iterable.
-    of_object
-        Whether its first argument is an object whose attributes it reads.
-    always
-        Whether calls on plain values are recorded too.
+    form: records a call; it takes the trace first.
+    path: the dotted name by which a recording that must have NumPy's bits calls the function; None if it has none.
+    collects: whether the function takes the items of any iterable.
+    of_object: whether its first argument is an object whose attributes it reads.
+    always: whether calls on plain values are recorded too.
     """
 
     @functools.wraps(original, updated=() if isinstance(original, type) else functools.WRAPPER_UPDATES)

@@ -12,8 +12,6 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ITERATION"]
-
 _INDICES = ("multi_index", "c_index", "f_index")
 _KNOWN = (*_INDICES, "zerosize_ok", "refs_ok", "copy_if_overlap", "common_dtype")
 _plain_iterator, _plain_broadcast = np.nditer, np.broadcast

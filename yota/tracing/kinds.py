@@ -6,8 +6,6 @@ from typing import Any
 
 from yota.tracing.methods import is_tracer
 
-__all__ = ["Type"]
-
 
 class _Kind(type):
     """Makes `Type` behave as `type`, but for traced values."""

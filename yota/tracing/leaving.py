@@ -19,8 +19,6 @@ from yota.tracing.written import is_written_out
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
 
-__all__ = ["to_array", "to_bool", "to_hash", "to_int", "to_number"]
-
 _LISTED = "A list of numbers becomes an array by np.array: np.sin(np.array(x)) in the place of np.sin(x). "
 """What helps where a function of NumPy's takes a list apart by itself."""
 

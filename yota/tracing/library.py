@@ -55,8 +55,6 @@ from yota.tracing.implementations import ALWAYS, CALLING, FORMS
 from yota.tracing.intercept import on_traced
 from yota.tracing.trace import Trace
 
-__all__ = ["replacements"]
-
 _HARMLESS = frozenset(
     "overwrite_a overwrite_b overwrite_x overwrite_data check_finite lapack_driver driver lwork turbo workers "
     "prefilter irlen".split()

@@ -11,8 +11,6 @@ from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.untyped import np
 
-__all__ = ["JOINING", "ON_LISTS", "ON_LISTS_OF_LINALG", "converter", "on_lists", "on_lists_within"]
-
 ON_LISTS = tuple(
     "all any "
     "sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot inner "

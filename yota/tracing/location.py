@@ -16,30 +16,6 @@ from yota.ir.location import Location
 if TYPE_CHECKING:
     from yota.tracing.writers import Outlets
 
-__all__ = [
-    "ENTRY",
-    "Place",
-    "Reader",
-    "caller",
-    "here",
-    "is_deep_file",
-    "is_installed_file",
-    "is_interpreter",
-    "is_library",
-    "is_library_file",
-    "is_own",
-    "is_own_file",
-    "kinds",
-    "location_of",
-    "passed",
-    "places",
-    "places_of",
-    "raised_at",
-    "reader_of",
-    "source_line",
-    "users",
-]
-
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
 _INTERPRETER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "interpreter") + os.sep

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["laid_as", "owner_of", "reference"]
-
 
 def owner_of(array: Any) -> Any:
     """The array that owns the memory of ``array``; itself, unless it is a view."""
@@ -21,8 +19,6 @@ def owner_of(array: Any) -> Any:
 def reference(array: Any) -> Callable[[], Any]:
     """A function that gives ``array``: None once nobody has it, whereupon nobody can write into its memory.
 
-    Examples
-    --------
     >>> array = np.zeros(3)
     >>> found = reference(array)
     >>> found() is array
@@ -41,8 +37,6 @@ def laid_as(value: Any, strides: tuple[int, ...]) -> Any:
 
     As they are where elements that differ would share a place.
 
-    Examples
-    --------
     >>> laid_as(np.ones((2, 3)), (8, 32)).strides
     (8, 32)
     >>> laid_as(np.arange(2.0), (0,)).strides

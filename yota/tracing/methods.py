@@ -13,8 +13,6 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer", "transformed", "unboxed"]
-
 
 class ArrayMethods(ArrayAttributes):
     """What an ndarray can do by name; each call goes through NumPy's function of that name."""

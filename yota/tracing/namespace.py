@@ -30,8 +30,6 @@ from yota.tracing.reached import Reached
 from yota.tracing.state import current, paused
 from yota.tracing.trace import Trace
 
-__all__ = ["Names", "recorders", "replacements"]
-
 _INTERNAL = (
     "numpy.lib._function_base_impl",
     "numpy.lib._shape_base_impl",
@@ -227,14 +225,8 @@ class Names:
 
     Several traces, nested or in other threads, share the places; see `places.enter`.
 
-    Parameters
-    ----------
-    forms
-        What records, by the identity of what it stands for.
-    roots
-        The traced function, its arguments, and whatever else it has functions from.
-    extra
-        Further places.
+    forms: what records, by the identity of what it stands for.
+    roots: the traced function, its arguments, and whatever else it has functions from.
     """
 
     def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Place] = ()) -> None:

@@ -11,8 +11,6 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
 from yota.tracing.location import source_line
 
-__all__ = ["name_variables"]
-
 _ASSIGNMENTS = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*(?:\s*,\s*[A-Za-z_][A-Za-z_0-9]*)+)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?!=)")
 

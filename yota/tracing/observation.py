@@ -15,8 +15,6 @@ from yota.tracing.bytecode import running
 from yota.tracing.location import caller, is_library, is_own, kinds, location_of, users
 from yota.tracing.memory import owner_of
 
-__all__ = ["Observation", "Running"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Running:
@@ -29,10 +27,7 @@ class Running:
 class Observation:
     """Notes on the user's code, taken whenever something is recorded.
 
-    Parameters
-    ----------
-    calls
-        Whether its calls are noted, with the arrays among their arguments.
+    calls: whether its calls are noted, with the arrays among their arguments.
     """
 
     def __init__(self, *, calls: bool) -> None:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["arranged", "axes_in_memory", "by_layout", "guard_order", "laid_out", "memory_order", "root_of"]
-
 
 def memory_order(trace: Trace, a: Tracer, order: str) -> str:
     """``order`` as "C" or "F", where "A" is the one in which ``a`` lies in memory."""

@@ -10,8 +10,6 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
 
-__all__ = ["turned", "with_part"]
-
 
 def with_part(base: Tracer, name: str, written: Any) -> Any:
     """``base`` after ``written`` took the place of the part that ``name`` says."""

@@ -11,8 +11,6 @@ from itertools import islice
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
-__all__ = ["ABSENT", "Group", "Place", "content", "enter", "held_at", "hold", "leave", "original"]
-
 ABSENT: Any = object()
 """What a place holds that is empty."""
 
@@ -32,15 +30,10 @@ Owner: TypeAlias = "dict[Any, Any] | list[Any] | type | CellType | FunctionType"
 class Place:
     """One place, and what stands there while a trace runs.
 
-    Parameters
-    ----------
-    owner, name
-        A dictionary and a key of it, which a module's or an object's variables are too; a list and a position; a
-        class, cell or function and an attribute.
-    original
-        What the place holds; `ABSENT` if it is empty.
-    form
-        What it holds while a trace runs.
+    owner, name: a dictionary and a key of it, which a module's or an object's variables are too; a list and a position;
+        a class, cell or function and an attribute.
+    original: what the place holds; `ABSENT` if it is empty.
+    form: what it holds while a trace runs.
     """
 
     owner: Owner
@@ -52,10 +45,7 @@ class Place:
 class Group:
     """Places that every trace needs: those of libraries, filled and emptied together.
 
-    Parameters
-    ----------
-    given
-        The places; of several for one key of a dictionary, the first counts.
+    given: the places; of several for one key of a dictionary, the first counts.
     """
 
     def __init__(self, given: Sequence[Place]) -> None:
@@ -115,14 +105,7 @@ _originals: dict[int, tuple[Any, Any]] = {}
 class _Entered:
     """The traces that have entered.
 
-    Attributes
-    ----------
-    traces
-        How many there are.
-    group
-        The group whose places are the first of `_held`, where each counts once for all traces that entered with it.
-    times
-        How many those are.
+    group: the group whose places are the first of `_held`, where each counts once for all traces that entered with it.
     """
 
     traces: int = 0

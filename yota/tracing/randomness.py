@@ -11,8 +11,6 @@ from typing import Any
 from yota.errors import TracingError
 from yota.tracing.state import current
 
-__all__ = ["Draws", "entropy", "is_generator", "refusal"]
-
 
 def is_generator(value: Any) -> bool:
     """Whether ``value`` is a generator of random numbers: NumPy's, old or new, or Python's."""
@@ -44,11 +42,8 @@ def _same(left: Any, right: Any) -> bool:
 class Draws:
     """Which generators were drawn from since a moment.
 
-    Parameters
-    ----------
-    own
-        Generators that the function can reach. Those that belong to the modules `random` and `numpy.random` are
-        looked at as well; other threads may draw from them too.
+    own: generators that the function can reach. Those that belong to the modules `random` and `numpy.random` are looked
+        at as well; other threads may draw from them too.
     """
 
     def __init__(self, own: Iterable[Any] = ()) -> None:

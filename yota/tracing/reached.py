@@ -18,8 +18,6 @@ from yota.tracing.methods import ArrayMethods
 from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, Place, content, held_at
 
-__all__ = ["Reached"]
-
 _MOST = 10_000
 """Objects that are followed."""
 _LONGEST = 200
@@ -42,10 +40,7 @@ class Reached:
     mentions, of every module, class and object that is reached. Of Python's own library and of SciPy that is done
     where a module holds such a function.
 
-    Parameters
-    ----------
-    forms
-        What records, by the identity of the function it stands for, and by its own.
+    forms: what records, by the identity of the function it stands for, and by its own.
     """
 
     def __init__(self, forms: Mapping[int, Any]) -> None:

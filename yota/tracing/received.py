@@ -18,8 +18,6 @@ from yota.tracing.bytecode import is_call, resolved, running
 from yota.tracing.location import is_interpreter, is_library, is_own, passed
 from yota.tracing.methods import is_tracer
 
-__all__ = ["Received", "public_name", "raised_by", "received", "received_by"]
-
 _MOST = 12
 """Parameters of a rule to paste."""
 _SIMPLE = (bool, int, float, str, type(None))

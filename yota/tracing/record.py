@@ -37,8 +37,6 @@ from yota.tracing.sources import Source
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
 
-__all__ = ["Leaf", "Recording", "Surroundings", "record"]
-
 _REPEATS = 6
 """Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""
 
@@ -74,13 +72,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
-    """What a function can reach besides its arguments.
-
-    Parameters
-    ----------
-    generators
-        Generators of random numbers.
-    """
+    """What a function can reach besides its arguments."""
 
     generators: Collection[Any] = ()
 
@@ -104,44 +96,23 @@ def record(
 ) -> Recording:
     """Trace ``function``.
 
-    Parameters
-    ----------
-    function
-        The function; it is run once. Where that comes to something that only the source tells, it begins again from
-        there. Where a traced value became a plain number out of reach of the source, or random numbers were drawn, more
-        runs show whether that matters.
-    leaves
-        Its traced inputs.
-    rebuild
-        Makes the arguments from tracers that stand for the leaves.
-    registry
-        Rules that make functions primitives.
-    primitives
-        Further functions to be recorded as one op each.
-    live
-        Whether arrays from outside are inputs; see `Trace`.
-    exact
-        Whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
-    keeps
-        Whether what is computed from arrays that the function makes stays on the tape; see `Trace`.
-    reads
-        Whether ``function`` is run from its source, which sees what it calls and names: nothing is put into the
+    function: the function; it is run once. Where that comes to something that only the source tells, it begins again
+        from there. Where a traced value became a plain number out of reach of the source, or random numbers were drawn,
+        more runs show whether that matters.
+    rebuild: makes the arguments from tracers that stand for the leaves.
+    registry: rules that make functions primitives.
+    primitives: further functions to be recorded as one op each.
+    live: whether arrays from outside are inputs; see `Trace`.
+    exact: whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
+    keeps: whether what is computed from arrays that the function makes stays on the tape; see `Trace`.
+    reads: whether ``function`` is run from its source, which sees what it calls and names: nothing is put into the
         namespaces of libraries before one of them has traced values in hand.
-    around
-        What the function can reach besides its arguments.
-    statics
-        What the arguments hold besides the leaves.
-    repeats
-        Whether ``function`` is one trip of a loop, and its first argument the number of the trip.
-    sized
-        Whether to record the decisions that the function takes on sizes.
-    rolls
-        Whether ops that repeat may become loops: those of the recording, and of derivatives in it.
-
-    Raises
-    ------
-    TracingError
-        If something cannot be recorded; the user's own exceptions come through as they are.
+    around: what the function can reach besides its arguments.
+    statics: what the arguments hold besides the leaves.
+    repeats: whether ``function`` is one trip of a loop, and its first argument the number of the trip.
+    sized: whether to record the decisions that the function takes on sizes.
+    rolls: whether ops that repeat may become loops: those of the recording, and of derivatives in it.
+    Raises TracingError if something cannot be recorded; the user's own exceptions come through as they are.
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
     around = around or Surroundings()

@@ -14,8 +14,6 @@ from yota.ir.tape import Guard, Op, Tape
 from yota.tracing.captures import copied
 from yota.tracing.trace import Trace
 
-__all__ = ["ASYMMETRIC", "CONVERSIONS", "agrees", "evaluate", "failing", "inline", "stale"]
-
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "int": int,
@@ -103,10 +101,7 @@ def failing(tape: Tape, inputs: Mapping[int, Any]) -> tuple[int, Any] | None:
 def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
     """Values of the outputs, computed by NumPy one op at a time.
 
-    Raises
-    ------
-    StaleTapeError
-        If a guard fails.
+    Raises StaleTapeError if a guard fails.
     """
     values: dict[int, Any] = {**tape.constants, **inputs}
     guards: dict[int, list[tuple[int, Guard]]] = {}

@@ -17,8 +17,6 @@ from yota.structures import Path, bare, children, is_bare, is_leaf, rebuilt
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 
-__all__ = ["ResultForm", "outputs", "parted", "taken_apart", "type_of", "vector"]
-
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 _FIXED = (str, bytes, type(None), enum.Enum)
 
@@ -26,10 +24,7 @@ _FIXED = (str, bytes, type(None), enum.Enum)
 def outputs(trace: Trace, result: Any) -> list[int]:
     """The variables of what the traced function returned.
 
-    Raises
-    ------
-    TracingError
-        If it returned something else than a number, an array, or a tuple or list of them.
+    Raises TracingError if it returned something else than a number, an array, or a tuple or list of them.
     """
     items = result if isinstance(result, (tuple, list)) else [result]
     for item in items:
@@ -55,13 +50,9 @@ def _variable(trace: Trace, item: Any) -> int:
 class ResultForm:
     """How a function's result is put together from its numbers and arrays.
 
-    Parameters
-    ----------
-    shell
-        A structure like the result, without what is in it; of a number or an array its shape and dtype; of any other
+    shell: a structure like the result, without what is in it; of a number or an array its shape and dtype; of any other
         part the part itself.
-    parts
-        Key and form of each part of a structure; None for a number or an array, which is put in.
+    parts: key and form of each part of a structure; None for a number or an array, which is put in.
     """
 
     shell: Any = None
@@ -104,13 +95,8 @@ class ResultForm:
     def written(self) -> tuple[Any, ...]:
         """The form in tuples of classes and plain data, of which `read` makes it again.
 
-        Raises
-        ------
-        Unwritable
-            If structures in it have more than their class and their parts.
+        Raises Unwritable if structures in it have more than their class and their parts.
 
-        Examples
-        --------
         >>> form = taken_apart("f", {"a": 1.0, "b": [2.0, None]}, [])
         >>> ResultForm.read(form.written()).filled([3.0, 4.0])
         {'a': 3.0, 'b': [4.0, None]}
@@ -141,10 +127,7 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
 
     Untraced values of the types ``fixed``, texts and None are part of the form.
 
-    Raises
-    ------
-    TracingError
-        If there is something else in it.
+    Raises TracingError if there is something else in it.
     """
     if is_traced(result) and type(result) not in (tuple, list):
         found.append(result)

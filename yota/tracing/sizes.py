@@ -18,8 +18,6 @@ from yota.tracing.methods import is_tracer
 from yota.tracing.places import Place
 from yota.tracing.state import current
 
-__all__ = ["Decision", "Decisions", "Expression", "Size", "length", "plain"]
-
 Expression: TypeAlias = "tuple[Any, ...] | int | float"
 """``("extent", number)``, a plain number, or the name of an operator with the expressions of its operands."""
 
@@ -33,18 +31,8 @@ _STEPS = ("floordiv", "mod", "rshift", "and_", "or_", "xor")
 class Decision:
     """An operation on sizes whose outcome may be another one at other sizes.
 
-    Parameters
-    ----------
-    operation
-        Name of the operator, such as ``"lt"``.
-    operands
-        What it was applied to.
-    outcome
-        Its result.
-    location
-        The user's line.
-    is_library
-        Whether a library takes it.
+    operation: name of the operator, such as ``"lt"``.
+    is_library: whether a library takes it.
     """
 
     operation: str

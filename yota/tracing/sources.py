@@ -16,8 +16,6 @@ from yota.tracing.location import is_deep_file, is_library_file, is_own_file, pa
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["Source"]
-
 _remembered: WeakKeyDictionary[CodeType, tuple[bool, bool]] = WeakKeyDictionary()
 """Code of functions that could only be recorded from their sources, and how: `Source.wide` and `Source.deep`."""
 
@@ -25,14 +23,9 @@ _remembered: WeakKeyDictionary[CodeType, tuple[bool, bool]] = WeakKeyDictionary(
 class Source:
     """The form of a function that runs from its source, made when it is needed.
 
-    Attributes
-    ----------
-    chosen
-        Whether this form is to run; at first, if it had to before.
-    wide
-        Whether all arrays that it makes are traced; at first, if they had to before.
-    deep
-        Whether SciPy's functions run from their sources too; at first, if they had to before.
+    chosen: whether this form is to run; at first, if it had to before.
+    wide: whether all arrays that it makes are traced; at first, if they had to before.
+    deep: whether SciPy's functions run from their sources too; at first, if they had to before.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["current", "entered", "is_tracing", "paused"]
-
 
 class _State(threading.local):
     def __init__(self) -> None:

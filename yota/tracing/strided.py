@@ -16,8 +16,6 @@ from yota.tracing.views import Look, assigned, derived, shaped
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["as_dtype"]
-
 
 @records("numpy.lib._stride_tricks_impl", "as_strided")
 @records("numpy.lib.stride_tricks", "as_strided")

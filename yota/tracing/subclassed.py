@@ -20,8 +20,6 @@ from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
 from yota.tracing.untyped import np
 
-__all__ = ["Subclassed", "as_kind", "class_for"]
-
 _PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__")
 _LEFT_OUT = ("__dict__", "__weakref__", "__new__", "__init_subclass__", "__slots__", "__class__")
 _BINARY = {

@@ -8,8 +8,6 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["plain", "redefined"]
-
 _HARMLESS = frozenset(
     "__new__ __init__ __init_subclass__ __array_finalize__ __array_priority__ __doc__ __module__ __dict__ __reduce__ "
     "__setstate__ __repr__ __str__ __format__ __dir__ __copy__ __deepcopy__ __class_getitem__".split()
@@ -20,8 +18,6 @@ _HARMLESS = frozenset(
 def redefined(kind: type) -> Sequence[str]:
     """What a subclass of NumPy's arrays does in a way of its own when it computes.
 
-    Examples
-    --------
     >>> redefined(np.ndarray), redefined(np.memmap), "__mul__" in redefined(np.matrix)
     ((), (), True)
     """
@@ -36,15 +32,8 @@ def redefined(kind: type) -> Sequence[str]:
 def plain(value: np.ndarray, what: str) -> np.ndarray:
     """``value`` itself, an array that computes as plain ones do.
 
-    Parameters
-    ----------
-    what
-        Names the array in the error.
-
-    Raises
-    ------
-    ArgumentError
-        If it computes in a way of its own, as masked arrays, matrices and arrays with units do.
+    what: names the array in the error.
+    Raises ArgumentError if it computes in a way of its own, as masked arrays, matrices and arrays with units do.
     """
     found = redefined(type(value))
     if found:

@@ -16,8 +16,6 @@ from yota.tracing.written import is_written_out
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["to_bytes", "to_text"]
-
 _MOST = 64
 """Numbers in a text that is used as data: each becomes a guard."""
 

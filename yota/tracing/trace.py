@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from yota.tracing.first_run import FirstRun
     from yota.tracing.sizes import Decisions
 
-__all__ = ["Trace"]
-
 _SCALARS = frozenset((bool, int, float, complex))
 _COMPILED = (BuiltinFunctionType, np.ufunc)
 """Functions that call none that are recorded."""
@@ -46,28 +44,17 @@ _COMPILED = (BuiltinFunctionType, np.ufunc)
 class Trace:
     """A recording in progress.
 
-    Parameters
-    ----------
-    name
-        Name of the function.
-    registry
-        Rules that make functions primitives.
-    live
-        Whether arrays from outside are inputs; see `Captures`.
-    shift
-        By how much of their size numbers that leave the tape come out off; two recordings, one of them with a shift,
+    registry: rules that make functions primitives.
+    live: whether arrays from outside are inputs; see `Captures`.
+    shift: by how much of their size numbers that leave the tape come out off; two recordings, one of them with a shift,
         show whether such a number found its way back into the computation.
-    reads
-        Whether the function runs from its source.
-    exact
-        Whether the tape must give NumPy's bits: calls are recorded as they are made, and so is the order of arrays in
-        memory.
-    keeps
-        Whether what is computed from arrays that the function makes stays on the tape, not only its result.
-    wide
-        Whether all new arrays are traced, of whole numbers and truths too, so that traced values may be written there.
-    deep
-        Whether SciPy's functions that are written in Python run from their sources too.
+    reads: whether the function runs from its source.
+    exact: whether the tape must give NumPy's bits: calls are recorded as they are made, and so is the order of arrays
+        in memory.
+    keeps: whether what is computed from arrays that the function makes stays on the tape, not only its result.
+    wide: whether all new arrays are traced, of whole numbers and truths too, so that traced values may be written
+        there.
+    deep: whether SciPy's functions that are written in Python run from their sources too.
     """
 
     def __init__(

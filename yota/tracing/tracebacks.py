@@ -13,8 +13,6 @@ from yota.settings import settings
 from yota.tracing.location import Reader, is_own, passed, reader_of
 from yota.tracing.state import current
 
-__all__ = ["left_out", "users_frames"]
-
 
 class _UsersFrames:
     """A context that leaves yota's frames out of the traceback of an exception that passes it."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from yota.tracing.state import current
 
-__all__ = ["Text", "texts_in"]
-
 
 class Text(str):
     """A string made of traced values.
@@ -16,14 +14,8 @@ class Text(str):
     What is made of it is such a text again. As soon as it is used as data (compared, measured, taken apart) the values
     become guards.
 
-    Parameters
-    ----------
-    content
-        The string.
-    moves
-        Whether it shows digits that a small step of a value changes.
-    use
-        Makes the values guards; given True, also notes that the text went where it is not followed.
+    moves: whether it shows digits that a small step of a value changes.
+    use: makes the values guards; given True, also notes that the text went where it is not followed.
     """
 
     __slots__ = ("_use", "moves")

@@ -20,8 +20,6 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["Tracer"]
-
 
 def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any]:
     """The operator, its reflected form and its in-place form."""

@@ -6,6 +6,4 @@ from typing import Any
 
 import numpy
 
-__all__ = ["np"]
-
 np: Any = numpy

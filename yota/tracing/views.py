@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = [
-    "UNREAD",
-    "Look",
-    "assigned",
-    "derived",
-    "detached",
-    "flat",
-    "look",
-    "overwrite",
-    "read",
-    "shaped",
-    "shaped_as",
-    "view",
-    "viewing",
-    "write",
-]
-
 _GETITEM = primitive("getitem")
 UNREAD = -1
 """The variable of a view that nobody has read since it was written."""
@@ -171,14 +154,9 @@ def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Look:
     """A view that no single primitive gives.
 
-    Parameters
-    ----------
-    read
-        Records what the view of an array holds.
-    write
-        Records the array after the view was overwritten; None for a view that cannot be written to.
-    items
-        Whether an index gives copies of its elements.
+    read: records what the view of an array holds.
+    write: records the array after the view was overwritten; None for a view that cannot be written to.
+    items: whether an index gives copies of its elements.
     """
 
     read: Callable[[Tracer], Tracer]

@@ -14,8 +14,6 @@ import numpy as np
 from yota.tracing.bytecode import UNKNOWN, static_attribute
 from yota.tracing.location import is_library_file
 
-__all__ = ["Called", "Outlets"]
-
 _PRINT = print
 _TEXT = (str, repr, ascii, format, str.format, str.join, np.array2string, np.array_str, np.array_repr)
 _NUMBERS = (float, int, complex, round)
@@ -53,10 +51,7 @@ def _writers(modules: int) -> dict[int, Any]:
 class Outlets:
     """The standard streams of the time when a trace began: what is written there is out of the function's reach.
 
-    Attributes
-    ----------
-    raised
-        Whether the text of a value went into an exception, which whoever catches it may read.
+    raised: whether the text of a value went into an exception, which whoever catches it may read.
     """
 
     __slots__ = ("_known", "raised")
@@ -79,14 +74,9 @@ def _is_plain(stream: Any) -> bool:
 class Called:
     """What a call calls.
 
-    Parameters
-    ----------
-    owner
-        What the function was looked up on; None for a variable.
-    function
-        The function, not bound.
-    keywords
-        The names of the keywords of the call; None where they are not known.
+    owner: what the function was looked up on; None for a variable.
+    function: the function, not bound.
+    keywords: the names of the keywords of the call; None where they are not known.
     """
 
     owner: Any

@@ -9,8 +9,6 @@ from yota.tracing.bytecode import consumer, is_call, keywords, operand_before, r
 from yota.tracing.location import Reader
 from yota.tracing.writers import Called, Outlets
 
-__all__ = ["is_written_out"]
-
 _FORMATS = ("FORMAT_", "CONVERT_", "BUILD_STRING")
 _SEQUENCES = ("BUILD_TUPLE", "BUILD_LIST")
 _OPERATORS = ("BINARY_OP", "BINARY_MODULO", "BINARY_ADD")

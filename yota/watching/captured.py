@@ -19,8 +19,6 @@ from yota.watching.reach import Reach
 from yota.watching.state import State, same
 from yota.watching.uses import Observed
 
-__all__ = ["Captured"]
-
 
 class Captured:
     """The data and functions that a function, and the functions that it calls, read besides their arguments.
@@ -28,17 +26,8 @@ class Captured:
     Numbers are compared by value, other objects by identity, structures by their parts. The content of arrays is
     not compared here: compiled code reads them at each call, or compares them; see `yota.compilation.specialise`.
 
-    Parameters
-    ----------
-    function
-        A plain function.
-    given
-        The user's callable, if it is another object that runs ``function``.
-
-    Attributes
-    ----------
-    changes
-        How often compiled code was dropped because of a change.
+    given: the user's callable, if it is another object that runs ``function``.
+    changes: how often compiled code was dropped because of a change.
     """
 
     __slots__ = ("_function", "_given", "_later", "_own", "_reach", "_state", "changes")

@@ -14,8 +14,6 @@ from yota.tracing.places import ABSENT
 from yota.watching.contents import SMALL, Contents
 from yota.watching.state import State, differs
 
-__all__ = ["Check", "checks"]
-
 _NAMES = {"__class__": "class", "__mro__": "bases", "__dict__": "attributes"}
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from yota.tracing.memory import reference
 
-__all__ = ["SMALL", "Contents"]
-
 SMALL = 4096
 """Largest size of arrays that are compared as bytes, which is fastest."""
 
@@ -22,12 +20,8 @@ class Contents:
 
     Read-only arrays count as unchanged. So do arrays that no longer exist: the function created them itself.
 
-    Parameters
-    ----------
-    pairs
-        The arrays with their content.
-    forms
-        Arrays that compiled code reads at each call, with the required shape and dtype.
+    pairs: the arrays with their content.
+    forms: arrays that compiled code reads at each call, with the required shape and dtype.
     """
 
     pairs: tuple[tuple[Callable[[], Any], Any], ...] = ()

@@ -18,8 +18,6 @@ from yota.structures import children, is_library, package_of
 from yota.tracing.location import is_library_file
 from yota.tracing.places import ABSENT, content
 
-__all__ = ["IMPURE", "PLAIN", "READERS", "Description", "NoDigest", "code", "is_librarys"]
-
 _MOST_BYTES = 1 << 22
 """Largest total size of captured arrays in a digest."""
 _PURE = frozenset(

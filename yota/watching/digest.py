@@ -31,8 +31,6 @@ from yota.watching.mentions import mentions
 from yota.watching.reach import Reach
 from yota.watching.state import State
 
-__all__ = ["NoDigest", "Read", "kinds"]
-
 _MOST_FOLLOWED = 2_000
 _UNFOLLOWED = frozenset(dis.opmap[name] for name in ("MATCH_CLASS", "IMPORT_STAR") if name in dis.opmap)
 """Instructions that read unnamed attributes."""
@@ -76,30 +74,12 @@ class _Everything(Reach):
 class Read:
     """The data and code that a function reads now.
 
-    Parameters
-    ----------
-    function
-        The function.
-    others
-        Functions, and classes of objects, among its arguments.
-    given
-        Further values to include; see `kinds`.
-    ran
-        Whether it has just run and may have filled caches.
-
-    Attributes
-    ----------
-    digest
-        The digest.
-    parts
-        The data, in an order that is equal in all processes with this digest.
-    classes
-        The classes, in such an order.
-
-    Raises
-    ------
-    NoDigest
-        If no digest covers the function.
+    others: functions, and classes of objects, among its arguments.
+    given: further values to include; see `kinds`.
+    ran: whether it has just run and may have filled caches.
+    parts: the data, in an order that is equal in all processes with this digest.
+    classes: the classes, in such an order.
+    Raises NoDigest if no digest covers the function.
     """
 
     def __init__(

@@ -9,8 +9,6 @@ import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Mentions", "mentions"]
-
 _DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodcaller".split())
 """Functions that look up computed names."""
 _SILENT = frozenset("CACHE EXTENDED_ARG NOP RESUME KW_NAMES PRECALL NOT_TAKEN PUSH_NULL".split())

@@ -21,8 +21,6 @@ from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, content
 from yota.watching.mentions import mentions
 
-__all__ = ["Reach", "bearers"]
-
 _MOST = 10_000
 """Largest number of functions, classes and modules to follow."""
 _WRAPPERS = (

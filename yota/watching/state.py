@@ -18,8 +18,6 @@ from yota.structures import children, flatten
 from yota.tracing.places import ABSENT, content, original
 from yota.watching.reach import Reach
 
-__all__ = ["State", "differs", "same"]
-
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
 _UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
@@ -52,14 +50,8 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
 class State:
     """The content of the places of a `Reach`.
 
-    Parameters
-    ----------
-    places, values
-        The places of `Reach`, and their values.
-    defaults
-        Default values of parameters.
-    fingerprints
-        Marks of the parts of all structures in variables.
+    places, values: the places of `Reach`, and their values.
+    fingerprints: marks of the parts of all structures in variables.
     """
 
     places: Sequence[tuple[str, Any, str]]
@@ -91,14 +83,9 @@ class State:
     def merged_with(self, known: State, stored: frozenset[str], *, writes: bool) -> State:
         """A copy of this state with values of ``known`` for all that the function has not written itself.
 
-        Parameters
-        ----------
-        known
-            The state before the function ran.
-        stored
-            Names of variables and attributes that the function binds.
-        writes
-            Whether it may write items of lists, dicts and sets.
+        known: the state before the function ran.
+        stored: names of variables and attributes that the function binds.
+        writes: whether it may write items of lists, dicts and sets.
         """
         before = {
             (kind, id(owner), name): value

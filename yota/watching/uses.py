@@ -12,8 +12,6 @@ from typing import Any
 from yota.tracing.bytecode import callee_chain, consumer, is_call, nested, steps
 from yota.tracing.memory import owner_of
 
-__all__ = ["Observed"]
-
 _Site = tuple[int, int]
 """Identity of a code object, and the offset of an instruction."""
 _HARMLESS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
@@ -24,14 +22,9 @@ _VIEWS = ("BINARY_SUBSCR", "BINARY_SLICE")
 class Observed:
     """Uses of captured arrays during a trace.
 
-    Parameters
-    ----------
-    uses
-        The instructions that passed an array to a recorded op, by identity of the owner of its memory.
-    calls
-        The user's code objects that each call instruction called, with the arrays among the arguments.
-    globals
-        Global variables by identity of the code that ran.
+    uses: the instructions that passed an array to a recorded op, by identity of the owner of its memory.
+    calls: the user's code objects that each call instruction called, with the arrays among the arguments.
+    globals: global variables by identity of the code that ran.
     """
 
     uses: Mapping[int, Collection[_Site]] = field(default_factory=dict)

@@ -10,9 +10,6 @@ from yota.tracing.implementations import implements, records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["trimmed", "trims_coefficients"]
-
-
 _NEGLIGIBLE = 1e-14
 """What `scipy.signal.normalize` takes for 0."""
 _LARGEST = 8

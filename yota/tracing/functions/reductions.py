@@ -13,8 +13,6 @@ from yota.tracing.implementations import implements
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["reduce", "root"]
-
 
 def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """Record the reduction ``name``, whose result has NumPy's type."""

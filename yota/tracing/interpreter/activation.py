@@ -20,8 +20,6 @@ from yota.tracing.places import ABSENT, content
 from yota.tracing.state import current
 from yota.tracing.writers import Called, Outlets
 
-__all__ = ["Activation"]
-
 _FORMATS = (ast.JoinedStr, ast.FormattedValue)
 _SEQUENCES = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
 
@@ -29,18 +27,9 @@ _SEQUENCES = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
 class Activation:
     """One call of a function from its source.
 
-    Parameters
-    ----------
-    definition
-        The function.
-    globals
-        Its global variables.
-    cells
-        Variables of functions around it that Python runs.
-    outer
-        The function around it, where that is interpreted too.
-    code
-        What Python would run, if the function exists there.
+    cells: variables of functions around it that Python runs.
+    outer: the function around it, where that is interpreted too.
+    code: what Python would run, if the function exists there.
     """
 
     __slots__ = ("callees", "cells", "code", "definition", "globals", "outer", "part", "variables")

@@ -15,8 +15,6 @@ from yota.tracing.interpreter.tables import evaluate, executes
 from yota.tracing.methods import is_tracer
 from yota.tracing.state import current
 
-__all__ = ["assign"]
-
 
 def assign(activation: Activation, target: ast.expr, value: Any) -> None:
     """``target = value``."""

@@ -19,8 +19,6 @@ from yota.tracing.subclassed import class_for
 from yota.tracing.traced_text import Text
 from yota.tracing.written import is_written_out
 
-__all__ = ["BUILT_IN", "IN_PLACE"]
-
 
 def _float(*args: Any) -> Any:
     """``float(x)``: a Python number that is still traced, so that its derivative is kept."""

@@ -32,8 +32,6 @@ from yota.tracing.subclassed import Subclassed
 from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
 
-__all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
-
 _VECTORIZE: Any = inspect.unwrap(np.vectorize)
 _DISPATCHING: Any = type(np.sum)
 """The type of NumPy's functions that other kinds of arrays can take over; lists do not."""

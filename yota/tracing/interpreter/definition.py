@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 from yota.ir.location import Span
 
-__all__ = ["Definition", "FunctionTree", "define", "span_of"]
-
 FunctionTree: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 _SCOPES = (
     ast.FunctionDef,
@@ -31,24 +29,11 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 class Definition:
     """A function, class or comprehension in the source.
 
-    Parameters
-    ----------
-    tree
-        Its syntax.
-    filename, name, qualified
-        The file, its name, and its name with those of what it stands in.
-    owner
-        Name of the class in whose body it stands, for private names.
-    local
-        Names that it binds.
-    outside
-        Names that it declares global.
-    enclosing
-        Names that it declares nonlocal.
-    is_generator
-        Whether it yields.
-    parents
-        What each part of the tree is a part of.
+    filename, name, qualified: the file, its name, and its name with those of what it stands in.
+    owner: name of the class in whose body it stands, for private names.
+    outside: names that it declares global.
+    enclosing: names that it declares nonlocal.
+    parents: what each part of the tree is a part of.
     """
 
     tree: ast.AST

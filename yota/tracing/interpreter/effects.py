@@ -42,8 +42,6 @@ from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.writers import Called
 
-__all__ = ["IMMUTABLE", "enters", "is_done", "is_own", "made", "own_if_new", "recorded_if_new", "writes"]
-
 IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
 _READ: Mapping[type, tuple[Any, ...]] = {
     list: (list.copy, list.count, list.index),
@@ -124,10 +122,7 @@ _NEW = _of_new()
 def writes(value: Any, traced: Any = None) -> None:
     """Note that ``value`` is about to be written; an element of it, with what may be ``traced``.
 
-    Raises
-    ------
-    TracingError
-        If that would be a second time.
+    Raises TracingError if that would be a second time.
     """
     trace = current()
     if trace is not None and not trace.wide and type(value) is np.ndarray and trace.varies(traced):
@@ -156,10 +151,7 @@ def enters(context: Any) -> None:
 def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
     """Whether a call prints or logs only, and did so in a first run.
 
-    Raises
-    ------
-    TracingError
-        If the call may do something else outside of the function, and may have done it.
+    Raises TracingError if the call may do something else outside of the function, and may have done it.
     """
     trace = current()
     if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():

@@ -22,8 +22,6 @@ from yota.tracing.interpreter.source import Unreadable, definition_of
 from yota.tracing.location import is_library_file
 from yota.tracing.state import current
 
-__all__ = ["interpreted"]
-
 
 def interpreted(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f`` for the other functions of yota, which will run it from its source where they would trace it.

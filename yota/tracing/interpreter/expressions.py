@@ -19,8 +19,6 @@ from yota.tracing.interpreter.tables import evaluate, evaluates
 from yota.tracing.methods import is_tracer
 from yota.tracing.traced_text import texts_in
 
-__all__ = ["attribute", "decorated", "function_of", "is_true"]
-
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
 

@@ -10,8 +10,6 @@ from yota.tracing.trace import Trace
 from yota.tracing.traced_text import Text, texts_in
 from yota.tracing.writers import Called
 
-__all__ = ["followed", "joined"]
-
 _HOLDING = (str, list, tuple, set, frozenset, dict, int, bool)
 """Classes whose objects hold the texts that they are made of, or tell of them what a guard keeps."""
 _METHODS = (str, list, tuple, set, frozenset, dict)

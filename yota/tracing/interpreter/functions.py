@@ -20,8 +20,6 @@ from yota.tracing.interpreter.source import definition_of
 from yota.tracing.interpreter.tables import evaluate, execute
 from yota.tracing.state import current
 
-__all__ = ["deep", "make", "run", "standing_for"]
-
 _DEEPER = 16
 """Python's own calls that a call of an interpreted function takes at the most, about."""
 _DEEPEST = 12_000

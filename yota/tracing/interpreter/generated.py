@@ -12,8 +12,6 @@ from yota.tracing.interpreter.mark import is_marked
 from yota.tracing.location import is_library_file
 from yota.tracing.places import ABSENT, content
 
-__all__ = ["initialise", "is_generated", "reading"]
-
 _DEEPEST = 4
 """Such functions that call one another: how many are followed."""
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from types import CellType, CodeType
 from typing import Any
 
-__all__ = ["Scope", "is_marked", "marked", "scope_of"]
-
 _MARK = "yota_interpreted"
 
 
@@ -16,12 +14,8 @@ _MARK = "yota_interpreted"
 class Scope:
     """What a function inside of an interpreted one can read.
 
-    Parameters
-    ----------
-    code, globals, cells
-        Code, global variables and closure of the outermost function.
-    variables
-        Its default values, and the variables of the interpreted functions around it.
+    code, globals, cells: code, global variables and closure of the outermost function.
+    variables: its default values, and the variables of the interpreted functions around it.
     """
 
     code: CodeType | None

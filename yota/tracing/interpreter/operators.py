@@ -20,8 +20,6 @@ from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 from yota.tracing.traced_text import texts_in
 
-__all__ = ["binary", "compare", "in_place", "item", "iterate", "set_item", "truth", "unary"]
-
 _BINARY: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add, operator.iadd),
     ast.Sub: ("sub", operator.sub, operator.isub),

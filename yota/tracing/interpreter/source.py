@@ -18,8 +18,6 @@ from yota.tracing.interpreter.definition import Definition, FunctionTree, define
 from yota.tracing.location import is_deep_file, is_library_file
 from yota.tracing.state import current
 
-__all__ = ["Unreadable", "definition_of", "is_readable", "is_readable_code"]
-
 _Index: TypeAlias = dict[tuple[int, str], list[tuple[FunctionTree, str, str | None]]]
 
 _FUTURE = functools.reduce(
@@ -49,10 +47,7 @@ def is_readable_code(code: CodeType, names: dict[str, Any]) -> bool:
 def definition_of(function: FunctionType) -> Definition:
     """The definition of a Python function.
 
-    Raises
-    ------
-    Unreadable
-        If there is no source, or not that of the function.
+    Raises Unreadable if there is no source, or not that of the function.
     """
     found = _definition(function.__code__, function.__globals__)
     if isinstance(found, str):

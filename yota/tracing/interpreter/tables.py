@@ -13,8 +13,6 @@ from yota.tracing.implementations import registering
 if TYPE_CHECKING:
     from yota.tracing.interpreter.activation import Activation
 
-__all__ = ["Completion", "Running", "Unknown", "block", "evaluate", "evaluates", "execute", "executes"]
-
 
 class Unknown(TracingError):
     """Something in the source is not known to the interpreter."""

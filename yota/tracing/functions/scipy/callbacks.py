@@ -12,8 +12,6 @@ from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
 
-__all__ = ["calling", "concrete_function"]
-
 
 class _Traced(Exception):
     """A function that compiled code calls gave a traced value."""

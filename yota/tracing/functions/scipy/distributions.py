@@ -18,8 +18,6 @@ from yota.tracing.state import paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["replacements"]
-
 _MODULE = "scipy.stats._distn_infrastructure"
 _INVERSE = ("ppf", "isf")
 _OUTSIDE = {

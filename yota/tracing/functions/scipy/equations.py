@@ -12,8 +12,6 @@ from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["of_each", "stacked"]
-
 _KINDS = {
     "general": "gen",
     "symmetric": "sym",

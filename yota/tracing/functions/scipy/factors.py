@@ -14,8 +14,6 @@ from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["matrix", "rows_of"]
-
 
 @records("scipy.linalg", "eigh")
 @of_each

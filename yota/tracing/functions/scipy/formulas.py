@@ -9,8 +9,6 @@ from typing import Any
 from yota.tracing.functions.scipy.special import scipy_special
 from yota.tracing.untyped import np
 
-__all__ = ["CONTINUOUS", "DISCRETE", "OPEN", "special"]
-
 _Formulas = Mapping[str, Callable[..., Any]]
 
 

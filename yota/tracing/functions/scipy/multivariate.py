@@ -16,8 +16,6 @@ from yota.tracing.state import paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["replacements"]
-
 
 def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
     """Logarithm of the multivariate normal density, by Cholesky's factor of the covariance."""

@@ -16,8 +16,6 @@ from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["CONSTANT", "REFLECT", "WRAP", "padded", "store"]
-
 _COMPILED = "scipy.ndimage._nd_image"
 WRAP, REFLECT, CONSTANT = 1, 2, 4
 """SciPy's numbers of its modes."""

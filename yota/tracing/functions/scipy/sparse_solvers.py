@@ -15,8 +15,6 @@ from yota.tracing.state import current, paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["solved_by", "system"]
-
 _SUPERLU = "scipy.sparse.linalg._dsolve._superlu"
 
 

@@ -16,8 +16,6 @@ from yota.tracing.state import paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["MODULE", "constant", "kernel", "pattern", "picked", "positions", "put", "rows_of"]
-
 MODULE = "scipy.sparse._sparsetools"
 
 

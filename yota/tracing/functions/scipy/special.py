@@ -14,8 +14,6 @@ from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["scipy_special"]
-
 
 def scipy_special() -> Any:
     """The module, which is loaded whenever one of its functions is called."""

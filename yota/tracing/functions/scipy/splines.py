@@ -11,8 +11,6 @@ from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import overwrite
 
-__all__ = ["basis", "filled", "interval_of", "least_squares", "not_a_knot", "powers", "spline"]
-
 _MOST = 2048
 """Coefficients of a spline by a full matrix: what has more is refused."""
 
