@@ -32,7 +32,7 @@ from yota.errors import StaleTapeError
 from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.marks import Itself
-from yota.runtime.dispatch import Form
+from yota.runtime.dispatch import Form, split_form
 from yota.watching.checks import Check, checks
 from yota.watching.contents import Contents
 from yota.watching.reach import bearers
@@ -99,7 +99,10 @@ class Prepared:
         arranged = arrangement(self.root, self.result)
         if arranged is None:
             return None
-        return Form(self.root.call, tuple(map(kind_of, args)), gradient.captured, arranged, as_items(self.checks()))
+        call = self.root.call
+        if arranged == "split" and (split := split_form(call)):
+            call, arranged = split, "plain"
+        return Form(call, tuple(map(kind_of, args)), gradient.captured, arranged, as_items(self.checks()))
 
     def _specialise(
         self,

@@ -143,7 +143,13 @@ def plan_kernel(
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()
     arguments = tuple(argument_of(found[v], tape.types[v], v in body.reads) for v in inputs)
-    written = tuple(result_of(results[root.variable], tape.types[root.variable], shares) for root in group.roots)
+    written = tuple(
+        replace(
+            result_of(results[root.variable], tape.types[root.variable], shares),
+            given=_given(plan, root.variable, inputs),
+        )
+        for root in group.roots
+    )
     pieces, lines = ((), tuple(body.lines)) if group.extents else _cut(body.lines, name, arguments, written)
     made = KernelPlan(
         name=name,
@@ -214,6 +220,14 @@ def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> 
     return Result(
         name, c_type(type.dtype), npy_type(type.dtype), _shape(type), type.ndim, make, str(type), handed, allocate
     )
+
+
+def _given(plan: Schedule, variable: int, inputs: Sequence[int]) -> int | None:
+    """The position of the Python float among the arguments that is the result itself, if there is one."""
+    op, type = plan.definitions.get(variable), plan.tape.types[variable]
+    if op is None or op.name != "positive" or op.operands[0] not in inputs or type.shape:
+        return None
+    return inputs.index(op.operands[0]) if type.weak and type.dtype == "float64" else None
 
 
 def remarks(plan: Schedule, group: Group) -> tuple[str, ...]:

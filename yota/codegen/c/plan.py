@@ -46,7 +46,8 @@ class Result:
     """A result of a kernel.
 
     ``make`` is a function that makes a Python object of a number; empty for an array. ``handed`` is what one of
-    several threads gets to write to, ``allocate`` the function that makes the array.
+    several threads gets to write to, ``allocate`` the function that makes the array. ``given`` is the position of an
+    argument that is given back if it is a Python float.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Result:
     what: str
     handed: str
     allocate: str
+    given: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class KernelPlan:
     places: index arrays, and extents of the axes that they are places on.
     runs: the C function that does it all.
     failure: the function that raises what ``runs`` returned, if it returns anything.
+    splits: whether a further function of Python gives all results but the first in a tuple of their own.
     """
 
     name: str
@@ -108,3 +111,4 @@ class KernelPlan:
     places: tuple[tuple[str, int], ...] = ()
     runs: str = ""
     failure: str = ""
+    splits: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yota.codegen import symbolic
 from yota.codegen.c.driver import Driver
@@ -121,7 +121,8 @@ def _kernels(tape: Tape, plan: Schedule, entry: str, direct: bool, needs: Needs)
         (group,) = (step for step in plan.steps if isinstance(step, Group))
         group.roots.sort(key=lambda root: tape.outputs.index(root.variable))
         inputs = tuple(item.variable for item in tape.inputs)
-        return [plan_kernel(plan, group, entry, needs, inputs)]
+        kernel = plan_kernel(plan, group, entry, needs, inputs)
+        return [replace(kernel, plan=replace(kernel.plan, splits=len(kernel.outputs) > 1))]
     return plan_kernels(plan, entry, needs)
 
 
