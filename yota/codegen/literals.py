@@ -84,12 +84,7 @@ def is_whole(entry: object, extent: int) -> bool:
     return isinstance(entry, Slice) and (entry.start, entry.stop, entry.step) == (0, extent, 1)
 
 
-def brackets(
-    index: Index,
-    shape: Sequence[int],
-    arrays: Sequence[str] = (),
-    cut: tuple[int, str] | None = None,
-) -> str:
+def brackets(index: Index, shape: Sequence[int], arrays: Sequence[str] = (), cut: tuple[int, str] | None = None) -> str:
     """``[1:, None, k]``: the index of an array of ``shape``, with ``arrays`` at the gather marks.
 
     ``cut`` is an axis of the array and the text that stands for the entry there.

@@ -25,11 +25,7 @@ class Looks:
         self._looks: dict[Any, tuple[str, str]] = {}
 
     def look(
-        self,
-        key: Any,
-        shape: tuple[int, ...],
-        scope: Any = None,
-        order: tuple[int, ...] | None = None,
+        self, key: Any, shape: tuple[int, ...], scope: Any = None, order: tuple[int, ...] | None = None
     ) -> str | None:
         """Name of the workspace array of ``key`` in this shape, or None if it has no slot.
 

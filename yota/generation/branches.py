@@ -28,12 +28,7 @@ _GRID = 40
 """Sizes of each name that are looked at together with those of the others."""
 _MOST_PROBES = 32
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "trunc": np.trunc,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round": np.round,
-}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.round}
 _Key: TypeAlias = "tuple[Location | None, str, Any, int]"
 
 

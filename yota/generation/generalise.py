@@ -73,9 +73,7 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
     made = {op.result: op.location for op in first.ops}
     types = {
         variable: _general(
-            [tape.types[order[place]] for tape, order in zip(tapes, orders, strict=True)],
-            samples,
-            made.get(variable),
+            [tape.types[order[place]] for tape, order in zip(tapes, orders, strict=True)], samples, made.get(variable)
         )
         for place, variable in enumerate(orders[0])
     }

@@ -173,14 +173,7 @@ def _of_scatter(case: Case) -> int | None:
     return case.same(total)
 
 
-RULES: tuple[Rule, ...] = (
-    _whole,
-    _of_read,
-    _of_view,
-    _of_join,
-    _of_setitem,
-    _of_scatter,
-)
+RULES: tuple[Rule, ...] = (_whole, _of_read, _of_view, _of_join, _of_setitem, _of_scatter)
 
 
 def _written_over(case: Case) -> int | None:

@@ -77,11 +77,7 @@ def _first_piece(
 
 
 def _writable(
-    variable: int,
-    op: Op,
-    unit: Unit,
-    types: Mapping[int, TensorType],
-    roots: Mapping[int, frozenset[int]],
+    variable: int, op: Op, unit: Unit, types: Mapping[int, TensorType], roots: Mapping[int, frozenset[int]]
 ) -> bool:
     """Whether the piece is computed in this loop, in the result's own shape, and done with when it lands."""
     local = unit.local

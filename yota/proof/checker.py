@@ -64,11 +64,7 @@ def _exact(rule: Rule, known: Registry, found: Finding) -> Finding:
     return replace(found, law="formula", error="exact", where=where, measured=0.0)
 
 
-def prove_file(
-    path: Path,
-    points: int = POINTS,
-    shown: Callable[[Sequence[Rule]], Iterator[Rule]] = iter,
-) -> Report:
+def prove_file(path: Path, points: int = POINTS, shown: Callable[[Sequence[Rule]], Iterator[Rule]] = iter) -> Report:
     """The report on one rule file.
 
     path: the file; nothing in it is loaded into the registry of this process.

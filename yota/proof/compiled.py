@@ -27,12 +27,7 @@ LONG = 64
 class Compiled:
     """Generated code of a loss with its gradient.
 
-    Parameters
-    ----------
-    wanted
-        Positions of the operands differentiated by.
-    source
-        The code.
+    wanted: positions of the operands differentiated by.
     """
 
     wanted: tuple[int, ...]
@@ -65,12 +60,7 @@ def results(rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], re
 
 
 def gradient(
-    rule: Rule,
-    operands: Sequence[Any],
-    keywords: Mapping[str, Any],
-    weights: Any,
-    registry: Registry,
-    result: int = 0,
+    rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], weights: Any, registry: Registry, result: int = 0
 ) -> Compiled:
     """The gradient of ``sum(real(conj(weights) * primitive(*operands)))``, which takes the operands and the weights.
 

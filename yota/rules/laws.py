@@ -37,10 +37,7 @@ LAWS: tuple[Law, ...] = (
 def check(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
     """Hold ``rules``, which ``registry`` has already, against `LAWS`; ``before`` is the registry that users extend.
 
-    Raises
-    ------
-    RuleError
-        At the first fault.
+    Raises RuleError at the first fault.
     """
     _hold(LAWS, source, rules, registry, before)
 
@@ -48,10 +45,7 @@ def check(source: Source, rules: Sequence[Rule], registry: Registered, before: R
 def prove(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
     """Hold ``rules`` against the laws that need symbolic mathematics.
 
-    Raises
-    ------
-    RuleError
-        At the first fault.
+    Raises RuleError at the first fault.
     """
     from yota.rules import agreement
 

@@ -179,10 +179,7 @@ def _extents(shape: Any, size: int | None) -> tuple[int, ...]:
 
 
 def bind(
-    rule: Rule,
-    arguments: list[Any],
-    keywords: dict[str, Any],
-    constant: Callable[[float], Any] = lambda value: value,
+    rule: Rule, arguments: list[Any], keywords: dict[str, Any], constant: Callable[[float], Any] = lambda value: value
 ) -> tuple[list[Any], dict[str, Any]]:
     """Operands and static keywords of a call of the primitive that ``rule`` describes.
 

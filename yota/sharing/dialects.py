@@ -115,12 +115,7 @@ _TORCH = Dialect(
         "sum": "torch.sum",
         "conjugate": "torch.conj",
     },
-    {
-        "shape": "{0}.shape",
-        "ndim": "{0}.ndim",
-        "size": "{0}.numel()",
-        "dtype": "{0}.dtype",
-    },
+    {"shape": "{0}.shape", "ndim": "{0}.ndim", "size": "{0}.numel()", "dtype": "{0}.dtype"},
     {"torch": "import torch"},
     keywords={"axis": "dim", "keepdims": "keepdim"},
     lifted=True,

@@ -25,13 +25,7 @@ class Nest:
     """The loops over one region."""
 
     def __init__(
-        self,
-        body: Frame,
-        box: Region,
-        sinks: list[Sink],
-        axes: Sequence[int],
-        several: bool,
-        writer: Writer,
+        self, body: Frame, box: Region, sinks: list[Sink], axes: Sequence[int], several: bool, writer: Writer
     ) -> None:
         self.body, self.box, self.sinks = body, box, sinks
         self.axes, self.several, self.writer = axes, several, writer

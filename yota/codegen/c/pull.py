@@ -266,13 +266,12 @@ class Pull:
             if inner is not None:
                 piece = op.operands[number]
                 requests.append((piece, spread(inner, self.tape.types[piece].shape)))
+        return requests, lambda found: self._total(found, dtype)
 
-        def total(found: list[int]) -> int:
-            if not found:
-                return self.values.literal(0, dtype)
-            return self.fold("add", [self.values.cast(each, dtype) for each in found], dtype)
-
-        return requests, total
+    def _total(self, found: list[int], dtype: Any) -> int:
+        if not found:
+            return self.values.literal(0, dtype)
+        return self.fold("add", [self.values.cast(each, dtype) for each in found], dtype)
 
     def _picked(self, op: Op, point: Point) -> Made:
         """An element of a sum by index arrays, if it is known which: all that is added to it."""
@@ -288,14 +287,7 @@ class Pull:
             where = tuple(map(Linear, lane))
             if self.gathered(where, index, arrays, self.tape.types[op.result].shape) == point:
                 requests.append((piece, spread(where, self.tape.types[piece].shape)))
-        dtype = self.tape.types[op.result].dtype
-
-        def total_of(found: list[int]) -> int:
-            if not found:
-                return self.values.literal(0, dtype)
-            return self.fold("add", [self.values.cast(each, dtype) for each in found], dtype)
-
-        return requests, total_of
+        return requests, lambda found: self._total(found, self.tape.types[op.result].dtype)
 
     def _setitem(self, op: Op, point: Point) -> Made:
         target, value, *arrays = op.operands

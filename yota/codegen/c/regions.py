@@ -163,12 +163,7 @@ def _is_assembled(op: Op, size: int) -> bool:
 
 
 def _attempt(
-    tape: Tape,
-    definitions: dict[int, Op],
-    root: Root,
-    leaves: frozenset[int],
-    limit: int,
-    known: dict[Region, Pull],
+    tape: Tape, definitions: dict[int, Op], root: Root, leaves: frozenset[int], limit: int, known: dict[Region, Pull]
 ) -> set[int]:
     """Go through all regions; those that a cut has left as they were are ``known``."""
     found = regions(root.extents, root.cuts)

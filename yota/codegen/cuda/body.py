@@ -220,10 +220,7 @@ class CudaBody(BodyWriter):
     # -- points ------------------------------------------------------------------------------------------
 
     def _points(
-        self,
-        pulled: list[tuple[Region, Pull, list[Sink]]],
-        shape: Shape,
-        totals: dict[tuple[int, Linear], Total],
+        self, pulled: list[tuple[Region, Pull, list[Sink]]], shape: Shape, totals: dict[tuple[int, Linear], Total]
     ) -> tuple[list[str], list[list[str]]]:
         """Statements for one point, and those that stand ahead of the inner and of the outer loop."""
         several = len(pulled) > 1

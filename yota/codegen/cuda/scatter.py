@@ -147,13 +147,7 @@ def sorted_places(arrays: Sequence[Any], extents: Sequence[int]) -> tuple[Any, A
 
 
 def plan_addition(
-    name: str,
-    tape: Tape,
-    op: Op,
-    threads: int,
-    *,
-    tables: tuple[str, str] = ("", ""),
-    open: bool = False,
+    name: str, tape: Tape, op: Op, threads: int, *, tables: tuple[str, str] = ("", ""), open: bool = False
 ) -> KernelPlan:
     """The kernel that adds up, for each element of the result of an op of `leading`, the pieces that belong there.
 

@@ -62,12 +62,7 @@ class Source(base.Source):
 
 
 def generate(
-    tape: Tape,
-    forms: Sequence[Form] | None = None,
-    *,
-    threads: int = THREADS,
-    atomic: bool = False,
-    values: int = 1,
+    tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = THREADS, atomic: bool = False, values: int = 1
 ) -> Source:
     """Source of a function that computes the tape's outputs from its inputs, on the device.
 

@@ -95,10 +95,7 @@ def _gathered_addition(
     if not usual or not call.type.size or (len(shape) == 1 and len(spread) == 1):
         return [f"np.add.at({out}, {_index_tuple(place)}, {text})"]
     if len(shape) == 2 and count == len(spread) == 1 and shape[1] <= _SHORT_ROW and text.isidentifier():
-        return [
-            f"for column in range({shape[1]}):",
-            f"    np.add.at({out}[:, column], {first}, {text}[:, column])",
-        ]
+        return [f"for column in range({shape[1]}):", f"    np.add.at({out}[:, column], {first}, {text}[:, column])"]
     row = math.prod(shape[count:])
     if count == 1:
         # Indices below 0 count from the end of elements too, but not of rows.

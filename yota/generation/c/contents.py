@@ -102,9 +102,8 @@ def _plan(request: Request, found: Written, stem: str) -> dict[str, Any]:
     parts = [render(part.template, part=part).rstrip() for part in inline_functions(found.needs)]
     kinds = {each.type.dtype.kind for function in functions for each in function.parameters}
     types = [("complex.h", "c" in kinds), ("stddef.h", bool(found.sizes)), ("stdint.h", bool(kinds & set("biu")))]
-    license = request.license
     return {
-        "license": tuple(map(harmless, license.split("\n"))) if license else (),
+        **quoted_texts(request),
         "banner": (*head_lines(request), "", f"Documentation is in {stem}.h."),
         "guard": guard,
         "header": f"{stem}.h",
@@ -114,11 +113,19 @@ def _plan(request: Request, found: Written, stem: str) -> dict[str, Any]:
         "headers": (),
         "complex": found.needs.complex or "c" in kinds,
         "pragmas": "#pragma" in "".join(parts) or any("PRAGMA(" in line for line in _lines_of(functions)),
-        "source": tuple(harmless(line.expandtabs(4)) for line in source_of(request.call.function).split("\n")),
         "tables": found.tables,
         "parts": tuple(map(_with_macro, parts)),
         "functions": functions,
         "test": found.test,
+    }
+
+
+def quoted_texts(request: Request) -> dict[str, Any]:
+    """The user's license and source as lines for comments."""
+    license, source = request.license, source_of(request.call.function)
+    return {
+        "license": tuple(map(harmless, license.split("\n"))) if license else (),
+        "source": tuple(harmless(line.expandtabs(4)) for line in source.split("\n")),
     }
 
 

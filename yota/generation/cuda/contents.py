@@ -10,14 +10,13 @@ from yota.codegen.cuda.plan import KernelPlan, inline_parts, preludes
 from yota.codegen.render import render
 from yota.codegen.wrap import wrapped
 from yota.errors import ArgumentError
-from yota.generation.c.contents import head_lines, stem_of, tidied
+from yota.generation.c.contents import head_lines, quoted_texts, stem_of, tidied
 from yota.generation.cuda.functions import written
 from yota.generation.cuda.sized import written_for_all_sizes
 from yota.generation.flattening import flattened, further_axes
 from yota.generation.plain import docstring
 from yota.generation.provenance import description, headline, reference_of
 from yota.generation.request import Request
-from yota.generation.subject import source_of
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -48,9 +47,8 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         *further_axes(request.call, [size for each in found.functions for size in each.sizes]),
     ]
     plan = {
-        "license": tuple(map(harmless, request.license.split("\n"))) if request.license else (),
+        **quoted_texts(request),
         "banner": tuple(banner),
-        "source": tuple(harmless(line.expandtabs(4)) for line in source_of(request.call.function).split("\n")),
         "preludes": preludes(found.needs, found.totals),
         "tables": tuple(_on_device(line) for line in found.tables),
         "parts": inline_parts(found.needs),

@@ -39,15 +39,7 @@ def written_for_all_sizes(request: Request, *, open: bool = False) -> Written:
 class _Sized(AllSizes):
     """Writes one pair of files for all sizes; with ``open``, the last size stands for any number of axes."""
 
-    def __init__(
-        self,
-        request: Request,
-        sized: Sized,
-        title: str,
-        names: Mapping[str, str],
-        *,
-        open: bool,
-    ) -> None:
+    def __init__(self, request: Request, sized: Sized, title: str, names: Mapping[str, str], *, open: bool) -> None:
         super().__init__(request, sized, title, names)
         self.open = self.sizes[-1] if open else ""
         self.python = replace(self.samples, spell=self._spelled_in_python)

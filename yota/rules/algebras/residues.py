@@ -43,10 +43,7 @@ def opaque(*parts: str | int) -> int:
 def inverse(value: int) -> int:
     """The reciprocal.
 
-    Raises
-    ------
-    UnclearError
-        Of zero.
+    Raises UnclearError of zero.
     """
     if value == 0:
         raise UnclearError

@@ -12,17 +12,7 @@ _Functions = dict[str, Callable[..., Any]]
 
 def special(mp: Any) -> _Functions:
     """Functions by the names of their primitives, computed in the context ``mp``."""
-    parts = (
-        _errors,
-        _gamma,
-        _incomplete,
-        _elementary,
-        _bessel,
-        _kelvin,
-        _spherical,
-        _series,
-        _polynomials,
-    )
+    parts = (_errors, _gamma, _incomplete, _elementary, _bessel, _kelvin, _spherical, _series, _polynomials)
     found = {name: function for part in parts for name, function in part(mp).items()}
     return {**found, **waves(mp), **distributions(mp, found)}
 
