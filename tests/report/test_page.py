@@ -12,8 +12,7 @@ from tests.report.pages import TEXT, Reader, made
 from yota.errors import ArgumentError
 from yota.generation.subject import call_of, subject_of
 from yota.ir.show import show_op
-from yota.report.collect import report_of
-from yota.report.page import page
+from yota.report.collect import page, report_of
 from yota.report.plan import Report, Row
 
 SHAPES = {"W": "float64[20,30]", "b": "float64[20]", "x": "float64[30]"}

@@ -35,7 +35,7 @@ def report(
 ) -> int:
     """See `HELP`."""
     from yota.generation.files import write
-    from yota.report.page import page
+    from yota.report.collect import page
 
     load_rule_files(rules)
     f = function_at(function)

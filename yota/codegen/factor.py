@@ -16,10 +16,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yota.codegen.gains import saved
+from yota.codegen.gains import Thinned, saved
 from yota.codegen.polynomials import is_multiple, multiply
 from yota.codegen.table import MANY, Divisor, Pair, Place, Sums, Table
-from yota.codegen.thinned import Thinned
 
 Slots: TypeAlias = tuple[int, int]
 """Where a divisor occurs: the slots of two terms of a sum, in order."""

@@ -18,11 +18,10 @@ from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError, CodegenError, StaleTapeError
 from yota.generation.c.contents import FUNCTION, joined
 from yota.generation.contents import collected
-from yota.generation.flattening import axes
 from yota.generation.plain import visible
 from yota.generation.proof import compared, is_finite, is_single, trials
 from yota.generation.provenance import called
-from yota.generation.request import Request
+from yota.generation.request import Request, axes
 from yota.generation.subject import Call, call_of
 from yota.ir.callables import name_of
 from yota.ir.location import where

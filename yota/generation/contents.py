@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from yota.compilation.scalar_code import short_gradient, short_value
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
-from yota.generation.flattening import axes, flattened, name_of_rest
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
 from yota.generation.kernel import kernel_of, sized_kernel
 from yota.generation.matrices import MATRICES, Matrices
 from yota.generation.plain import docstring, visible
 from yota.generation.proof import proved
 from yota.generation.provenance import called, command_lines, description, headline, reference_of, summary
-from yota.generation.request import Request
+from yota.generation.request import Request, axes, flattened, name_of_rest
 from yota.generation.selftest import self_test_of
 from yota.generation.signature import class_name, parameters
 from yota.generation.sizing import Sized, sized

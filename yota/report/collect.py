@@ -1,14 +1,17 @@
-"""Collects the data of a report from a recorded function."""
+"""The tape explorer: collects the data of a report from a recorded function, and renders it as one HTML page."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import yota
-from yota.errors import MissingRuleError
-from yota.generation.subject import Subject
+from yota.codegen.render import render
+from yota.compilation.layout import Wrt
+from yota.errors import ArgumentError, MissingRuleError
+from yota.generation.subject import Subject, call_of, subject_of
 from yota.ir.show import show_constant, show_op
 from yota.ir.tape import Op, Tape
 from yota.report.diagram import drawn
@@ -188,3 +191,45 @@ _LONGEST = 100
 """Number of shown characters of an op; hovering shows the rest."""
 _NEAR = 8
 """Largest number of ops that may represent one without a line of its own."""
+
+
+TARGETS = ("numpy", "c", "cuda")
+"""Targets that a report supports."""
+
+
+def page(f: Callable[..., Any], args: Any, *, target: str = "numpy", wrt: Wrt = None, strict: bool = False) -> str:
+    """The tape explorer for ``f``, as the text of one HTML file.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function.
+    args
+        Specs or values of its arguments; see `yota.generate`. Named sizes have small values.
+    target
+        Target of the code: ``"numpy"``, ``"c"`` or ``"cuda"``.
+    wrt
+        Arguments to differentiate by; see `yota.generate`.
+    strict
+        Whether the value equals NumPy's bit for bit; see `yota.grad`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument, its spec, or the target is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def energy(x):
+    ...     return np.sum(x**2)
+    >>> page(energy, {"x": "float64[3]"}).splitlines()[0]
+    '<!doctype html>'
+    """
+    if target not in TARGETS:
+        raise ArgumentError(f"target={target!r} is not known; code can be shown for: 'numpy', 'c', 'cuda'")
+    call, sizes = call_of(f, args).at_some_size()
+    subject = subject_of(replace(call, rolls=target != "cuda"), wrt, sizes)
+    text = render("report/page.html.jinja", report=report_of(subject, sizes, target=target, strict=strict))
+    # An ASCII file does not depend on the encoding.
+    return text.encode("ascii", "xmlcharrefreplace").decode()

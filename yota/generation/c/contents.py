@@ -20,10 +20,9 @@ from yota.generation.c.interface import Function, Parameter
 from yota.generation.c.proof import proved
 from yota.generation.c.sized import written_for_all_sizes
 from yota.generation.c.written import Written, written
-from yota.generation.flattening import flattened, further_axes
 from yota.generation.plain import visible
 from yota.generation.provenance import command_lines, decision, description, headline, reference_of
-from yota.generation.request import Request
+from yota.generation.request import Request, flattened, further_axes
 from yota.generation.subject import source_of
 from yota.ir.tape import Guard
 

@@ -13,10 +13,9 @@ from yota.errors import ArgumentError
 from yota.generation.c.contents import head_lines, quoted_texts, stem_of, tidied
 from yota.generation.cuda.functions import written
 from yota.generation.cuda.sized import written_for_all_sizes
-from yota.generation.flattening import flattened, further_axes
 from yota.generation.plain import docstring
 from yota.generation.provenance import description, headline, reference_of
-from yota.generation.request import Request
+from yota.generation.request import Request, flattened, further_axes
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
