@@ -92,6 +92,8 @@ class _Factoring:
         self.homes: list[tuple[int, int]] = []
         """The sum of each slot, and the position."""
         self.bases: dict[int, int] = {}
+        self.waiting: dict[int, tuple[int, int, int, bool] | None] = {}
+        """The only place of a divisor, by its code; None where there are more."""
         self.places: dict[int, list[Slots]] = {}
         """Where each divisor occurs; places of which the terms are gone are among them."""
         self.atoms: dict[int, int] = {}
@@ -160,12 +162,12 @@ class _Factoring:
                 for _, place, alike in table.places(atom, living[atom]):
                     self._meet(atom, base + place.first, base + place.second, alike, touched)
         else:
-            meet = self._meet
+            see = self._see
             for atom, terms in self.sums.items():
                 if len(terms) > 1:
                     base = self._base(atom)
                     for first, second, alike in table.paired(atom, terms):
-                        meet(atom, base + first, base + second, alike, touched)
+                        see(atom, base + first, base + second, alike, touched)
         self._push(touched)
 
     def _base(self, atom: int) -> int:
@@ -177,6 +179,21 @@ class _Factoring:
             self.held += terms
             self.homes += [(atom, position) for position in range(len(terms))]
         return found
+
+    def _see(self, atom: int, one: int, two: int, alike: bool, touched: dict[int, None]) -> None:
+        """Note the place of two terms, unless it is the first of its divisor and waits for another one."""
+        if not self.options.lone:
+            codes, held, waiting = self.table.codes, self.held, self.waiting
+            code = abs(codes[held[one]] - codes[held[two]])
+            if code not in waiting:
+                waiting[code] = atom, one, two, alike
+                return
+            early = waiting[code]
+            if early:
+                waiting[code] = None
+                if held[early[1]] >= 0 and held[early[2]] >= 0:
+                    self._meet(*early, touched)
+        self._meet(atom, one, two, alike, touched)
 
     def _meet(self, atom: int, one: int, two: int, alike: bool, touched: dict[int, None]) -> None:
         """Note the place of two terms; the divisor is ``touched`` if it may be worth something."""
@@ -190,10 +207,7 @@ class _Factoring:
             found = self.places[divisor] = self._places(divisor) if self.known else []
         found.append((one, two))
         only = len(found) == 1 and divisor not in atoms
-        if not self.options.lone and divisor not in self.hopes:
-            if not only:
-                self.hopes[divisor] = self._hope(divisor, found)
-                touched[divisor] = None
+        if only and not self.options.lone:
             return
         if only and not alike:
             known = self.table.terms
@@ -201,7 +215,10 @@ class _Factoring:
             if number == 1.0 or number == -1.0 or abs(number) != abs(known[right][0]):
                 return  # a sum of two terms that stands in one place is worth nothing
         gain, size = self._alone(left, right)
-        self.hopes[divisor] = gain if only else self.hopes.get(divisor, 0.0) + gain + size
+        if only or divisor not in self.hopes:
+            self.hopes[divisor] = gain if only else self._hope(divisor, found)
+        else:
+            self.hopes[divisor] += gain + size
         touched[divisor] = None
 
     def _places(self, divisor: int) -> list[Slots]:
@@ -369,5 +386,5 @@ class _Factoring:
             options = self.options
             for other, alike in opened.others(first, options.window, options.near, home in self.table.ordered):
                 one, two = (opened.slots[other], slot) if other < first else (slot, opened.slots[other])
-                self._meet(home, one, two, alike, touched)
+                self._see(home, one, two, alike, touched)
         self._push(touched)

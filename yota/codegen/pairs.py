@@ -76,7 +76,7 @@ class _Extraction:
         members = self.members
         often: dict[Pair, int] = {}
         for number, monomial in enumerate(self.monomials):
-            if len(monomial) == 1 and 1 in monomial.values():
+            if len(monomial) < 2 and 1 in monomial.values():
                 continue
             for pair, times in occurrences(monomial).items():
                 before = first.setdefault(pair, number)
