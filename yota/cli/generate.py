@@ -87,8 +87,7 @@ _ENDINGS = {
 _USUAL = [Content.value, Content.gradient]
 
 Function = Annotated[
-    str,
-    typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False, autocompletion=completion.functions),
+    str, typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False, autocompletion=completion.functions)
 ]
 Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one argument, as in "x=float64[4,3]".')]
 Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]

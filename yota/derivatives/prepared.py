@@ -18,15 +18,7 @@ from yota.compilation.device import on_host, target_for
 from yota.compilation.kept import Place, place_of
 from yota.compilation.layout import layout_of
 from yota.compilation.selects import Alone, Merged
-from yota.compilation.specialise import (
-    Gradient,
-    Instead,
-    Specialisation,
-    Target,
-    compile_tape,
-    loaded,
-    source_of,
-)
+from yota.compilation.specialise import Gradient, Instead, Specialisation, Target, compile_tape, loaded, source_of
 from yota.derivatives.entry import arrangement, as_items, entry, kind_of
 from yota.errors import StaleTapeError
 from yota.ir.location import where

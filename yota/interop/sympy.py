@@ -18,11 +18,7 @@ _MODULES = ("numpy", "scipy", "math")
 
 
 def from_sympy(
-    expressions: Any,
-    symbols: Any,
-    *,
-    name: str = "f",
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    expressions: Any, symbols: Any, *, name: str = "f", functions: Mapping[str, Callable[..., Any]] | None = None
 ) -> Callable[..., Any]:
     """Create a function from sympy expressions.
 

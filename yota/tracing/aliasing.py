@@ -36,12 +36,7 @@ _QUESTIONS = """
 
 ALIASING: dict[str, str] = {
     name: kind
-    for kind, names in (
-        ("view", _VIEWS),
-        ("depends", _DEPENDS),
-        ("write", _WRITERS),
-        ("question", _QUESTIONS),
-    )
+    for kind, names in (("view", _VIEWS), ("depends", _DEPENDS), ("write", _WRITERS), ("question", _QUESTIONS))
     for name in names.split()
 }
 """By name in NumPy's namespace, what the arrays that a function gives share with those that it is given.

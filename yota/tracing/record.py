@@ -177,11 +177,7 @@ def record(
 
 
 def _complete(
-    source: Source,
-    trace: Trace,
-    found: Recording,
-    trace_of: Callable[..., Trace],
-    run: Callable[[Trace], Recording],
+    source: Source, trace: Trace, found: Recording, trace_of: Callable[..., Trace], run: Callable[[Trace], Recording]
 ) -> Recording:
     """``found``, by ``trace``, or what another form of the function gives if a value was lost in this one."""
     while (lost := left(trace)) is not None:
@@ -195,11 +191,7 @@ def _complete(
 
 
 def _from_source(
-    source: Source,
-    first: Trace,
-    fault: BaseException,
-    trace_of: Callable[[], Trace],
-    run: Callable[[Trace], Recording],
+    source: Source, first: Trace, fault: BaseException, trace_of: Callable[[], Trace], run: Callable[[Trace], Recording]
 ) -> tuple[Trace, Recording]:
     """Record from the source what could not be recorded otherwise: ``first`` ended with ``fault``.
 

@@ -305,12 +305,7 @@ class Trace:
         return Tracer(self, variable)
 
     def _record_several(
-        self,
-        primitive: Primitive,
-        variables: tuple[int, ...],
-        static: Keywords,
-        results: Sequence[Any],
-        constant: bool,
+        self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, results: Sequence[Any], constant: bool
     ) -> Any:
         """Record an op of several results, and read each; they come in the same kind of tuple or list."""
         for number, each in enumerate(results):

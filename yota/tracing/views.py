@@ -187,8 +187,7 @@ def flat(tracer: Tracer) -> Tracer:
     """The elements in C order, wherever they lie; writes go through, and an index gives a copy."""
     shape = tracer.shape
     return derived(
-        tracer,
-        Look(lambda base: shaped(base, (base.size,)), lambda base, value: shaped(value, shape), items=True),
+        tracer, Look(lambda base: shaped(base, (base.size,)), lambda base, value: shaped(value, shape), items=True)
     )
 
 

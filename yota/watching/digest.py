@@ -18,15 +18,7 @@ import numpy as np
 
 from yota.structures import children, is_leaf, is_library, is_on_device
 from yota.tracing.bytecode import nested
-from yota.watching.description import (
-    IMPURE,
-    PLAIN,
-    READERS,
-    Description,
-    NoDigest,
-    code,
-    is_librarys,
-)
+from yota.watching.description import IMPURE, PLAIN, READERS, Description, NoDigest, code, is_librarys
 from yota.watching.mentions import mentions
 from yota.watching.reach import Reach
 from yota.watching.state import State

@@ -23,13 +23,7 @@ from yota.watching.mentions import mentions
 
 _MOST = 10_000
 """Largest number of functions, classes and modules to follow."""
-_WRAPPERS = (
-    staticmethod,
-    classmethod,
-    property,
-    functools.cached_property,
-    functools._lru_cache_wrapper,
-)
+_WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, functools._lru_cache_wrapper)
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 _BUILT_IN = frozenset(vars(builtins)) - {"type"}
 """Names of built-in functions; a trace replaces `type`."""

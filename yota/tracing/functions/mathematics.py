@@ -29,9 +29,7 @@ _RENAMED = {
     "pow": "power",
 }
 _OF_SCIPY = {"gamma": "gamma", "lgamma": "gammaln", "erf": "erf", "erfc": "erfc"}
-_REFUSED = {
-    "nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
-}
+_REFUSED = {"nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use."}
 """Functions that have no recorded form, and what to write in their places."""
 
 

@@ -20,12 +20,7 @@ from yota.tracing.untyped import np
 
 _MODULE = "scipy.stats._distn_infrastructure"
 _INVERSE = ("ppf", "isf")
-_OUTSIDE = {
-    "cdf": (0.0, 1.0),
-    "sf": (1.0, 0.0),
-    "logcdf": (-math.inf, 0.0),
-    "logsf": (0.0, -math.inf),
-}
+_OUTSIDE = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}
 """Values of distribution functions below and above the support."""
 _SUMS = ("betabinom", "logser")
 """Discrete distributions whose distribution functions SciPy sums up."""

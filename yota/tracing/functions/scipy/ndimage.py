@@ -126,15 +126,7 @@ def _neighbours(trace: Trace, x: Any, footprint: Any, mode: int, cval: Any, orig
 
 @records(_COMPILED, "min_or_max_filter")
 def _extreme(
-    trace: Trace,
-    x: Any,
-    footprint: Any,
-    structure: Any,
-    out: Any,
-    mode: int,
-    cval: Any,
-    origins: Any,
-    minimum: int,
+    trace: Trace, x: Any, footprint: Any, structure: Any, out: Any, mode: int, cval: Any, origins: Any, minimum: int
 ) -> None:
     found = _neighbours(trace, x, footprint, mode, cval, origins)
     if structure is not None:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.functions.scipy.sparsetools import (
-    MODULE,
-    constant,
-    kernel,
-    pattern,
-    picked,
-    positions,
-    put,
-    rows_of,
-)
+from yota.tracing.functions.scipy.sparsetools import MODULE, constant, kernel, pattern, picked, positions, put, rows_of
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.state import paused
