@@ -15,7 +15,7 @@ import pytest
 import yota
 from tests.test_pickling import in_new_process
 from yota.compilation import kept
-from yota.derivatives import forms
+from yota.derivatives import calling
 from yota.errors import ArgumentError
 from yota.runtime import native
 from yota.tracing.trace import Trace
@@ -60,7 +60,7 @@ def away(tmp_path, monkeypatch):
     def elsewhere():
         monkeypatch.setenv("YOTA_CACHE_DIR", tempfile.mkdtemp(dir=tmp_path))
         kept._brought.clear()
-        forms._known.clear()
+        calling._known.clear()
         traces.clear()
         return traces
 

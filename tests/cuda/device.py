@@ -18,7 +18,7 @@ import pytest
 
 from tests.cuda import hosted
 from yota.runtime import cuda
-from yota.tracing import subclasses
+from yota.tracing import captures
 
 
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name for it)
@@ -238,7 +238,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setattr(np, "asarray", strict)
     # Arrays of CuPy's are no subclass of NumPy's, as those of the stand-in are.
-    monkeypatch.setattr(subclasses, "_HARMLESS", subclasses._HARMLESS | {"device"})
+    monkeypatch.setattr(captures, "_HARMLESS", captures._HARMLESS | {"device"})
     cuda.cupy.cache_clear()
     yield module
     cuda.cupy.cache_clear()

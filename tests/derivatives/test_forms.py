@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 import yota
-from yota.derivatives import forms
+from yota.derivatives import calling
 
 X = np.array([0.5, 1.5, 2.5])
 V = np.array([1.0, -1.0, 2.0])
@@ -140,7 +140,7 @@ def test_what_is_compiled_once_and_for_all_stays_so():
 
 
 def test_large_arrays_are_not_kept_alive(monkeypatch):
-    monkeypatch.setattr(forms, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(calling, "MOST_BYTES", 1 << 20)
     kept = []
     for _ in range(8):
         data = np.ones(50_000)
@@ -154,14 +154,14 @@ def test_large_arrays_are_not_kept_alive(monkeypatch):
 
 def test_functions_are_kept_up_to_a_number():
     kept = []
-    for number in range(2 * forms._known.most):
+    for number in range(2 * calling._known.most):
         names = {}
         exec(f"def f(x): return x * {number}.0", names)
         kept.append(weakref.ref(names["f"]))
         yota.gradient(names["f"])
     del names
     gc.collect()
-    assert sum(each() is not None for each in kept) <= forms._known.most
+    assert sum(each() is not None for each in kept) <= calling._known.most
 
 
 def test_functions_of_libraries_that_one_decorator_made_are_others():

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yota.derivatives.known import Known
-from yota.derivatives.links import Link, Pairs, link
+from yota.derivatives.links import Known, Link, Pairs, link
 from yota.ir.access import carried_axis, letters, pieces
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice, pattern_shape, to_numpy

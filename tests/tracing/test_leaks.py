@@ -27,7 +27,7 @@ import scipy.stats
 import yota
 from tests.tracing.checking import without_source
 from yota import errors
-from yota.tracing.conversions import shifted
+from yota.tracing.leaving import shifted
 
 X = np.array([1.25, 0.5, 2.0])
 STEP = 1e-6

@@ -16,10 +16,8 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.layout import Layout
 from yota.compilation.specialise import Gradient, Target, simplified
 from yota.compilation.words import worded
-from yota.derivatives.calling import Derivative
-from yota.derivatives.differentiated import Differentiated
-from yota.derivatives.forms import form_of
-from yota.derivatives.inside import inside
+from yota.derivatives.calling import Derivative, form_of
+from yota.derivatives.differentiated import Differentiated, inside
 from yota.derivatives.values import Values
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of

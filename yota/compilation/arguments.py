@@ -16,8 +16,8 @@ from yota.ir.callables import name_of
 from yota.ir.inputs import Static, spelled
 from yota.marks import mark_of
 from yota.structures import children, flatten, is_leaf, is_on_device, package_of, rebuild
+from yota.tracing.captures import plain
 from yota.tracing.record import Leaf
-from yota.tracing.subclasses import plain
 
 
 @dataclass(frozen=True, slots=True, eq=False)

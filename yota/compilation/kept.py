@@ -33,7 +33,7 @@ from yota.settings import settings
 from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
 from yota.tracing.results import ResultForm
-from yota.watching.contents import Contents
+from yota.watching.checks import Contents
 from yota.watching.description import NoDigest
 from yota.watching.digest import Read, kinds
 

@@ -23,7 +23,7 @@ from yota.tracing.observation import Running
 from yota.tracing.record import Recording
 from yota.tracing.replay import CONVERSIONS, failing, stale
 from yota.tracing.results import ResultForm
-from yota.watching.contents import Contents
+from yota.watching.checks import Contents
 from yota.watching.uses import Observed
 
 

@@ -29,7 +29,7 @@ from yota.ir.tape import Tape
 from yota.runtime import native
 from yota.runtime.python import load
 from yota.tracing.replay import ASYMMETRIC
-from yota.watching.contents import Contents
+from yota.watching.checks import Contents
 
 
 class AllSizes(Differentiated):

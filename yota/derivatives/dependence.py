@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.sparse import library
-from yota.derivatives.known import Known
-from yota.derivatives.links import Link, Pairs, link
+from yota.derivatives.links import Known, Link, Pairs, link
 from yota.errors import DifferentiationError
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-# These imports register recorded forms of solvers, and attach methods to tapes.
 import yota.solvers
 import yota.tapes  # noqa: F401
 from yota.autodiff.reverse import gradient_tape, zeros_like
@@ -21,16 +20,58 @@ from yota.compilation.compiled import CHANGED, Journal
 from yota.compilation.layout import Layout, Wrt, checked, layout_of
 from yota.compilation.progress import stage
 from yota.compilation.specialise import Gradient, Target, rolled
-from yota.derivatives.inside import inside
 from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived, name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.tracing.record import Recording, record
+from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.replay import inline
 from yota.tracing.results import ResultForm, taken_apart
+from yota.tracing.state import current
+from yota.tracing.trace import Trace
+from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """A call inside a trace.
+
+    function: the function to differentiate.
+    plain: the arguments with plain values.
+    """
+
+    trace: Trace
+    function: Callable[..., Any]
+    arguments: Arguments
+    plain: Arguments
+
+    def inline(self, tape: Tape, outer: Mapping[int, Any]) -> list[Any]:
+        """Record the ops of ``tape`` on the outer trace and return its outputs.
+
+        ``outer`` are the traced values that the function captured, by variable.
+        """
+        given = {entry.variable: leaf.value for entry, leaf in zip(tape.inputs, self.arguments.leaves, strict=False)}
+        return inline(tape, self.trace, {**given, **outer})
+
+
+def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inside:
+    """A call of ``function`` in the running trace of this thread."""
+    trace = current()
+    assert trace is not None
+    function, args = positional(function, args, kwargs)
+    arguments = sort_arguments(function, args)
+    return Inside(trace, function, arguments, replace(arguments, leaves=tuple(map(_plain, arguments.leaves))))
+
+
+def _plain(leaf: Leaf) -> Leaf:
+    """A leaf with its plain value."""
+    return replace(leaf, value=leaf.value._value()) if type(leaf.value) is Tracer else leaf
+
+
+# These imports register recorded forms of solvers, and attach methods to tapes.
 
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -10,8 +10,8 @@ import numpy as np
 from yota.compilation.branches import Dynamic
 from yota.compilation.device import captor_of
 from yota.compilation.specialise import Target
+from yota.derivatives.calling import form_of
 from yota.derivatives.differentiated import Differentiated
-from yota.derivatives.forms import form_of
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape

@@ -146,9 +146,8 @@ def value_and_grad(
     (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
     """
     from yota.compilation.specialise import Target
-    from yota.derivatives.calling import caller
+    from yota.derivatives.calling import caller, form_of
     from yota.derivatives.differentiated import Differentiated
-    from yota.derivatives.forms import form_of
 
     # `f` can be a batched function only if this module is loaded. Importing it here would load much of code
     # generation.

@@ -12,8 +12,7 @@ from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.specialise import Target
 from yota.compilation.words import worded
 from yota.derivatives.blocks import hessians, jacobians
-from yota.derivatives.calling import caller
-from yota.derivatives.forms import shared
+from yota.derivatives.calling import caller, shared
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.straight import Wanted
 

@@ -16,9 +16,8 @@ from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Instead, Target, rolled, simplified
-from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.differentiated import Differentiated, inside
 from yota.derivatives.directions import row_by_row, stacked
-from yota.derivatives.inside import inside
 from yota.derivatives.joint import Joint
 from yota.derivatives.prepared import Prepared
 from yota.derivatives.rows import Rows, largest

@@ -25,8 +25,7 @@ from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.marks import Itself
 from yota.runtime.dispatch import Form, split_form
-from yota.watching.checks import Check, checks
-from yota.watching.contents import Contents
+from yota.watching.checks import Check, Contents, checks
 from yota.watching.reach import bearers
 
 if TYPE_CHECKING:

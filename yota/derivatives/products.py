@@ -14,10 +14,9 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.layout import Layout, only_leaf
 from yota.compilation.specialise import Gradient, Target, simplified
 from yota.compilation.words import worded
-from yota.derivatives.calling import caller
+from yota.derivatives.calling import caller, form_of
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
-from yota.derivatives.forms import form_of
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape

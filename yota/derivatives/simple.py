@@ -9,9 +9,9 @@ from yota.compilation.compiled import Compiled
 from yota.compilation.playing import leaves
 from yota.compilation.specialise import Specialisation, Target
 from yota.compilation.words import evaluates, worded
+from yota.derivatives.calling import form_of
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.entry import MISSING, entry
-from yota.derivatives.forms import form_of
 from yota.errors import ArgumentError, StaleTapeError
 from yota.structures import mapped
 from yota.tracing.captures import copied

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from yota.ir.catalog import primitive
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
+from yota.tracing.memory import laid_out
 from yota.tracing.methods import is_traced, is_tracer, transformed
-from yota.tracing.order import laid_out
 from yota.tracing.state import paused
 from yota.tracing.untyped import np
 

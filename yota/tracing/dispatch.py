@@ -20,8 +20,8 @@ from yota.tracing.cupy_names import lifted
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.location import here
+from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, transformed
-from yota.tracing.order import arranged
 from yota.tracing.received import Received, public_name
 from yota.tracing.views import overwrite
 

@@ -1,4 +1,4 @@
-"""What stands for a function while a trace runs, and for what is made of functions: partial ones, tuples, caches."""
+"""What stands for functions, and for what is made of them, while a trace runs: partial ones, tuples, caches, `type`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,34 @@ from typing import Any
 import numpy as np
 
 from yota.tracing.creation import CREATION
-from yota.tracing.methods import is_traced
+from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current, paused
+
+
+class _Kind(type):
+    """Makes `Type` behave as `type`, but for traced values."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and not keywords and is_tracer(args[0]):
+            return args[0].__class__
+        return type(*args, **keywords)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return issubclass(other, type)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is type
+
+    def __hash__(cls) -> int:
+        return hash(type)
+
+
+class Type(type, metaclass=_Kind):
+    """Stands for `type` where a function says ``type(x) is np.ndarray``, which no class can answer for itself."""
+
 
 _LONGEST = 200
 """Items of a tuple that are looked at."""

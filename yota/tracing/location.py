@@ -1,4 +1,4 @@
-"""Finding the line of the user's source that is running."""
+"""The lines of the user's source: which one is running, and the names that it gives to variables."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from yota.ir.location import Location
 
 if TYPE_CHECKING:
     from yota.tracing.writers import Outlets
+import re
+from itertools import compress
+from operator import is_not
+
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, TapeBuilder
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
@@ -185,3 +191,37 @@ def _place(code: CodeType, line: int, offset: int) -> Place:
 def source_line(location: Location | None) -> str:
     """Text of the place, stripped; empty when the source cannot be had."""
     return location.text if location else ""
+
+
+_ASSIGNMENTS = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*(?:\s*,\s*[A-Za-z_][A-Za-z_0-9]*)+)\s*=(?!=)")
+_ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?!=)")
+
+
+def name_variables(builder: TapeBuilder) -> None:
+    """Give the last variable that a line ``name = ...`` computes that name; of ``q, r = ...`` the last ones theirs."""
+    assigned: dict[Location, str] = {}
+    locations = [op.location for op in builder.ops]
+    following = [*locations[1:], None]
+    for op, after in compress(zip(builder.ops, following, strict=False), map(is_not, locations, following)):
+        location = op.location
+        if location is None or location == after:
+            continue
+        name = assigned.get(location)
+        if name is None:
+            match = _ASSIGNMENT.match(source_line(location))
+            name = assigned[location] = match.group(1) if match else ""
+        if name:
+            builder.names[op.result] = name
+        elif op.access == AccessMap.ITEM:
+            _name_items(builder, op)
+
+
+def _name_items(builder: TapeBuilder, last: Op) -> None:
+    match = _ASSIGNMENTS.match(source_line(last.location))
+    names = match.group(1).split(",") if match else []
+    items = {
+        op.keyword("index"): op for op in builder.ops if op.access == AccessMap.ITEM and op.operands == last.operands
+    }
+    if len(names) == len(items):
+        for number, name in enumerate(names):
+            builder.names[items[number].result] = name.strip()

@@ -1,12 +1,19 @@
-"""Whose memory an array shows, and who has it."""
+"""Whose memory an array shows, and how arrays lie in it where that decides what a function gives."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from yota.ir.catalog import primitive
+from yota.ir.types import type_of
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+    from yota.tracing.tracer import Tracer
 
 
 def owner_of(array: Any) -> Any:
@@ -60,3 +67,93 @@ def _are_apart(strides: tuple[int, ...], value: Any) -> bool:
             return False
         reach += stride * (extent - 1)
     return True
+
+
+def memory_order(trace: Trace, a: Tracer, order: str) -> str:
+    """``order`` as "C" or "F", where "A" is the one in which ``a`` lies in memory."""
+    if order in ("C", "F") or _is_row(a):
+        return "F" if order == "F" else "C"
+    if order != "A":
+        raise ValueError(f"order must be one of 'C', 'F', or 'A' (got {order!r})")
+    flags = np.asarray(_laid(trace, a)).flags
+    return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+
+
+def axes_in_memory(trace: Trace, a: Tracer) -> tuple[int, ...] | None:
+    """The axes of ``a`` from that with the longest strides to that with the shortest; None if that is the order "C"."""
+    if _is_row(a):
+        return None
+    value = np.asarray(_laid(trace, a))
+    if value.flags.c_contiguous:
+        return None
+    steps = [abs(step) for step, extent in zip(value.strides, value.shape, strict=True) if extent > 1]
+    if len(set(steps)) < len(steps) or 0 in steps:
+        raise trace.refuse(
+            'order="K" is not known for an array of which several elements share a place in memory.', 'Use order="C".'
+        )
+    return tuple(sorted(range(a.ndim), key=lambda axis: -abs(value.strides[axis])))
+
+
+def arranged(result: Any, order: str, operands: Sequence[Any] = ()) -> Any:
+    """A fresh result as the keyword ``order`` asks it to lie in memory; "A" goes by the operands."""
+    if order in ("A", "a"):
+        flags = [np.asarray(each._value() if hasattr(each, "_value") else each).flags for each in operands]
+        order = "F" if all(each.f_contiguous for each in flags) else "C"
+    return (
+        result if order in ("K", "k", None) or not hasattr(result, "_value") or result.ndim < 2 else result.copy(order)
+    )
+
+
+def laid_out(value: Any, order: Any) -> Any:
+    """``value`` itself if it lies in memory as the keyword ``order`` asks, else a copy that does."""
+    plain = value._value()
+    if order in ("K", "k", None) or not isinstance(plain, np.ndarray) or not plain.ndim:
+        return value
+    found = value if plain.astype(plain.dtype, order, copy=False) is plain else value.copy(order)
+    by_layout(value, found)
+    return found
+
+
+def by_layout(tracer: Tracer, result: Tracer) -> None:
+    """Note that memory order decides whether ``result`` is a view of ``tracer``: a later write tells the difference.
+
+    What has one axis lies in order, unless it is an argument.
+    """
+    trace = tracer._trace
+    roots = [root_of(tracer), root_of(result)]
+    if tracer.ndim > 1 or id(roots[0]) in trace.arguments:
+        trace.reshaped.update((id(each), each) for each in roots)
+
+
+def root_of(tracer: Tracer) -> Tracer:
+    """The array that a view, and each view of it, looks at in the end."""
+    while tracer._base is not None:
+        tracer = tracer._base
+    return tracer
+
+
+def _is_row(a: Tracer) -> bool:
+    """Whether at most one axis has several elements, or there is no element."""
+    return a.size < 2 or a.size in a.shape
+
+
+def _laid(trace: Trace, a: Tracer) -> Any:
+    """The concrete value of ``a``, on whose strides the recording depends from now on."""
+    trace.rely_on_order()
+    return trace.values[a._current()]
+
+
+def guard_order(trace: Trace) -> None:
+    """If what was recorded depends on how the arguments lie in memory, guard that."""
+    if trace.ordered is None:
+        return
+    builder, strided, element = trace.builder, primitive("strides"), primitive("getitem")
+    builder.location = trace.ordered
+    for entry in builder.inputs:
+        if entry.argument < 0 or not builder.types[entry.variable].ndim:
+            continue
+        strides = np.array(trace.strides[entry.variable])
+        found = builder.emit(strided, (entry.variable,), {}, type_of(strides))
+        for axis, stride in enumerate(strides.tolist()):
+            one = builder.emit(element, (found,), {"index": (axis,)}, type_of(strides[axis]))
+            builder.guard(one, stride, "layout")

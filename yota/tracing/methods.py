@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
 from yota.tracing.attributes import ArrayAttributes
-from yota.tracing.order import laid_out
+from yota.tracing.memory import laid_out
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:

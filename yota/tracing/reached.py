@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.structures import is_library, package_of
-from yota.tracing.holders import form
-from yota.tracing.kinds import Type
+from yota.tracing.holders import Type, form
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import ArrayMethods
 from yota.tracing.observation import Running

@@ -19,21 +19,18 @@ from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
-from yota.tracing.comparison import same, same_arrays
-from yota.tracing.conversions import SHIFTS, Interpret, left, refusal
-from yota.tracing.first_run import FirstRun
 from yota.tracing.intercept import interceptions, opaque
-from yota.tracing.location import places_of, raised_at
-from yota.tracing.memory import reference
+from yota.tracing.leaving import SHIFTS, Interpret, left, refusal
+from yota.tracing.location import name_variables, places_of, raised_at
+from yota.tracing.memory import guard_order, reference
 from yota.tracing.namespace import Names, recorders
-from yota.tracing.naming import name_variables
 from yota.tracing.observation import Running
-from yota.tracing.order import guard_order
 from yota.tracing.randomness import Draws
 from yota.tracing.received import raised_by
+from yota.tracing.replay import same, same_arrays
 from yota.tracing.results import outputs
 from yota.tracing.sizes import Decision, Decisions, length, plain
-from yota.tracing.sources import Source
+from yota.tracing.sources import FirstRun, Source
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
 

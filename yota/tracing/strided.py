@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from yota.ir.indexing import GATHER
 from yota.tracing.implementations import records
-from yota.tracing.memory import laid_as
+from yota.tracing.memory import laid_as, root_of
 from yota.tracing.methods import is_tracer
-from yota.tracing.order import root_of
 from yota.tracing.parts import turned
 from yota.tracing.untyped import np
 from yota.tracing.views import Look, assigned, derived, shaped

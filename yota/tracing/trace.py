@@ -21,20 +21,20 @@ from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, frozen, name_of
-from yota.tracing.conversions import Conversion, Interpret
 from yota.tracing.creation import array
+from yota.tracing.leaving import Conversion, Interpret
 from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
 from yota.tracing.received import received
 from yota.tracing.state import paused
-from yota.tracing.traced_text import Text
+from yota.tracing.text import Text
 from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
-    from yota.tracing.first_run import FirstRun
     from yota.tracing.sizes import Decisions
+    from yota.tracing.sources import FirstRun
 
 _SCALARS = frozenset((bool, int, float, complex))
 _COMPILED = (BuiltinFunctionType, np.ufunc)

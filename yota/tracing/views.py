@@ -11,9 +11,8 @@ import numpy as np
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
 from yota.tracing.indices import normalise
-from yota.tracing.memory import laid_as
+from yota.tracing.memory import by_layout, laid_as
 from yota.tracing.methods import cast, is_tracer
-from yota.tracing.order import by_layout
 from yota.tracing.parts import with_part
 from yota.tracing.state import current
 

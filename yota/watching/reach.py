@@ -15,7 +15,7 @@ import numpy as np
 
 from yota.marks import content_of
 from yota.structures import children, has_attributes, is_leaf, is_library, package_of, slots_of
-from yota.tracing.interpreter.mark import Scope, scope_of
+from yota.tracing.interpreter.definition import Scope, scope_of
 from yota.tracing.location import is_library_file
 from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, content

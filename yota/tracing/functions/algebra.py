@@ -9,8 +9,8 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.tracing.functions.places import diagonal
 from yota.tracing.implementations import implements
+from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.order import arranged
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 

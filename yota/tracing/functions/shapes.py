@@ -8,8 +8,8 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements, records
+from yota.tracing.memory import axes_in_memory, memory_order
 from yota.tracing.methods import is_tracer
-from yota.tracing.order import axes_in_memory, memory_order
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import view, viewing, write

@@ -10,9 +10,8 @@ from typing import Any
 from yota.errors import TracingError
 from yota.ir.location import Span
 from yota.tracing.bytecode import UNKNOWN, static_attribute
-from yota.tracing.interpreter.definition import Definition, span_of
+from yota.tracing.interpreter.definition import Definition, Scope, span_of
 from yota.tracing.interpreter.effects import writes
-from yota.tracing.interpreter.mark import Scope
 from yota.tracing.interpreter.tables import Unknown
 from yota.tracing.location import is_installed_file
 from yota.tracing.methods import is_tracer

@@ -16,11 +16,10 @@ from yota.structures import package_of
 from yota.tracing.captures import copied, frozen
 from yota.tracing.creation import CREATION
 from yota.tracing.deferring import follows, overriding
-from yota.tracing.functions.scipy.sparse_solvers import solved_by
+from yota.tracing.functions.scipy.systems import solved_by
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
-from yota.tracing.interpreter.following import followed
 from yota.tracing.interpreter.generated import initialise, is_generated, reading
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
@@ -29,6 +28,7 @@ from yota.tracing.namespace import recorders
 from yota.tracing.received import received_by
 from yota.tracing.state import current
 from yota.tracing.subclassed import Subclassed
+from yota.tracing.text import followed
 from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
 

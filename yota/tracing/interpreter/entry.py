@@ -12,7 +12,6 @@ from yota.tracing.interpreter import (  # noqa: F401  (they register what they e
     assignment,
     expressions,
     patterns,
-    protection,
     scopes,
     statements,
 )

@@ -12,12 +12,11 @@ from yota.tracing.interpreter.builtin import IN_PLACE
 from yota.tracing.interpreter.calls import call, ready
 from yota.tracing.interpreter.definition import define
 from yota.tracing.interpreter.effects import is_own, made
-from yota.tracing.interpreter.following import joined
 from yota.tracing.interpreter.functions import make
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, evaluates
 from yota.tracing.methods import is_tracer
-from yota.tracing.traced_text import texts_in
+from yota.tracing.text import joined, texts_in
 
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 

@@ -13,9 +13,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from yota.tracing.interpreter.activation import Activation
-from yota.tracing.interpreter.definition import Definition
+from yota.tracing.interpreter.definition import Definition, is_marked, marked
 from yota.tracing.interpreter.effects import made
-from yota.tracing.interpreter.mark import is_marked, marked
 from yota.tracing.interpreter.source import definition_of
 from yota.tracing.interpreter.tables import evaluate, execute
 from yota.tracing.state import current

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import CellType, FunctionType
 from typing import Any
 
-from yota.tracing.interpreter.mark import is_marked
+from yota.tracing.interpreter.definition import is_marked
 from yota.tracing.location import is_library_file
 from yota.tracing.places import ABSENT, content
 

@@ -14,11 +14,10 @@ import numpy as np
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.calls import call, method_of, ready, special
 from yota.tracing.interpreter.effects import IMMUTABLE, made, own_if_new, recorded_if_new, writes
-from yota.tracing.interpreter.following import joined
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
-from yota.tracing.traced_text import texts_in
+from yota.tracing.text import joined, texts_in
 
 _BINARY: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add, operator.iadd),

@@ -8,7 +8,7 @@ from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.semantics import AccessMap
 from yota.tracing.functions.linalg import completed, hermitian, with_zeros
-from yota.tracing.functions.scipy.equations import of_each
+from yota.tracing.functions.scipy.matrices import of_each
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
