@@ -177,10 +177,6 @@ def _one(known: Any, name: str, shipped: set[str], target: str, as_json: bool) -
     return 0
 
 
-def _reason(note: str) -> str:
-    return note.removeprefix("not measured: ")
-
-
 def _export(files: list[Path], library: str, out: str, force: bool) -> int:
     from yota.generation.files import write
     from yota.generation.subject import relative

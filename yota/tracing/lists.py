@@ -25,6 +25,10 @@ JOINING = ("concatenate", "hstack")
 """Functions of `numpy` that take a sequence of arrays, some of which users give as lists of numbers."""
 
 
+def _stacked(trace: Any, value: Any) -> Any:
+    return array(trace, value) if type(value) in (list, tuple) and is_traced(value) else value
+
+
 def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
     """``original``, with lists that hold traced values stacked first.
 
@@ -37,11 +41,7 @@ def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
         trace = current()
         if trace is not None and name == "take" and any(map(is_traced, [*args[1:], keywords.get("indices")])):
             args = (trace.traced(array(trace, args[0]) if is_traced(args[0]) else args[0]), *args[1:])
-        if trace is not None and any(type(each) in (list, tuple) and is_traced(each) for each in args):
-            args = tuple(
-                array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in args
-            )
-        return original(*args, **keywords)
+        return original(*(args if trace is None else map(functools.partial(_stacked, trace), args)), **keywords)
 
     call.recorded_from = original  # type: ignore[attr-defined]
     return call
@@ -54,9 +54,7 @@ def on_lists_within(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(arrays: Any, *args: Any, **keywords: Any) -> Any:
         trace = current()
         if trace is not None and type(arrays) in (list, tuple):
-            arrays = [
-                array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in arrays
-            ]
+            arrays = [_stacked(trace, each) for each in arrays]
         return original(arrays, *args, **keywords)
 
     call.recorded_from = original  # type: ignore[attr-defined]

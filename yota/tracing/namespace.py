@@ -30,33 +30,14 @@ from yota.tracing.reached import Reached
 from yota.tracing.state import current, paused
 from yota.tracing.trace import Trace
 
-_INTERNAL = (
-    "numpy.lib._function_base_impl",
-    "numpy.lib._shape_base_impl",
-    "numpy.lib._twodim_base_impl",
-    "numpy.lib._nanfunctions_impl",
-    "numpy.lib._stride_tricks_impl",
-    "numpy.lib._index_tricks_impl",
-    "numpy.lib._ufunclike_impl",
-    "numpy.lib._type_check_impl",
-    "numpy.lib._polynomial_impl",
-    "numpy._core.fromnumeric",
-    "numpy._core.numeric",
-    "numpy._core.shape_base",
-    "numpy._core.function_base",
-    "numpy.lib._arraysetops_impl",
-    "numpy.lib._scimath_impl",
-    "numpy.fft._helper",
-    "numpy.fft._pocketfft",
-    "numpy.linalg._linalg",
-    "numpy.polynomial.polyutils",
-    "numpy.polynomial.polynomial",
-    "numpy.polynomial.chebyshev",
-    "numpy.polynomial.legendre",
-    "numpy.polynomial.hermite",
-    "numpy.polynomial.hermite_e",
-    "numpy.polynomial.laguerre",
-)
+_INTERNAL = """
+    numpy.lib._function_base_impl numpy.lib._shape_base_impl numpy.lib._twodim_base_impl numpy.lib._nanfunctions_impl
+    numpy.lib._stride_tricks_impl numpy.lib._index_tricks_impl numpy.lib._ufunclike_impl numpy.lib._type_check_impl
+    numpy.lib._polynomial_impl numpy._core.fromnumeric numpy._core.numeric numpy._core.shape_base
+    numpy._core.function_base numpy.lib._arraysetops_impl numpy.lib._scimath_impl numpy.fft._helper numpy.fft._pocketfft
+    numpy.linalg._linalg numpy.polynomial.polyutils numpy.polynomial.polynomial numpy.polynomial.chebyshev
+    numpy.polynomial.legendre numpy.polynomial.hermite numpy.polynomial.hermite_e numpy.polynomial.laguerre
+""".split()
 """NumPy's modules written in Python: they are traced through, so what they call must record as well."""
 
 _FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl", "scipy.stats.")

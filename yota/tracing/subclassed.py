@@ -22,19 +22,13 @@ from yota.tracing.untyped import np
 
 _PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__")
 _LEFT_OUT = ("__dict__", "__weakref__", "__new__", "__init_subclass__", "__slots__", "__class__")
-_BINARY = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "matmul": "matmul",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "power",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-}
+_BINARY = dict(
+    zip(
+        "add sub mul matmul truediv floordiv mod pow and or xor".split(),
+        "add subtract multiply matmul divide floor_divide remainder power bitwise_and bitwise_or bitwise_xor".split(),
+        strict=True,
+    )
+)
 _COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal"}
 _COMPARISONS["ne"] = "not_equal"
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}

@@ -8,20 +8,14 @@ from yota.tracing.implementations import implements
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-_KEYWORDS = {
+_STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": "min"}
+_KEYWORDS: dict[str, tuple[str, ...]] = {
     "constant": ("constant_values",),
     "linear_ramp": ("end_values",),
-    "maximum": ("stat_length",),
-    "mean": ("stat_length",),
-    "median": ("stat_length",),
-    "minimum": ("stat_length",),
-    "reflect": ("reflect_type",),
-    "symmetric": ("reflect_type",),
-    "edge": (),
-    "wrap": (),
-    "empty": (),
+    **dict.fromkeys(_STATISTICS, ("stat_length",)),
+    **dict.fromkeys(("reflect", "symmetric"), ("reflect_type",)),
+    **dict.fromkeys(("edge", "wrap", "empty"), ()),
 }
-_STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": "min"}
 
 
 @implements(np.pad)

@@ -20,19 +20,12 @@ from yota.tracing.state import current
 from yota.tracing.text import joined, texts_in
 
 _BINARY: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
-    ast.Add: ("add", operator.add, operator.iadd),
-    ast.Sub: ("sub", operator.sub, operator.isub),
-    ast.Mult: ("mul", operator.mul, operator.imul),
-    ast.Div: ("truediv", operator.truediv, operator.itruediv),
-    ast.FloorDiv: ("floordiv", operator.floordiv, operator.ifloordiv),
-    ast.Mod: ("mod", operator.mod, operator.imod),
-    ast.Pow: ("pow", operator.pow, operator.ipow),
-    ast.MatMult: ("matmul", operator.matmul, operator.imatmul),
-    ast.BitAnd: ("and", operator.and_, operator.iand),
-    ast.BitOr: ("or", operator.or_, operator.ior),
-    ast.BitXor: ("xor", operator.xor, operator.ixor),
-    ast.LShift: ("lshift", operator.lshift, operator.ilshift),
-    ast.RShift: ("rshift", operator.rshift, operator.irshift),
+    getattr(ast, kind): (name, vars(operator)[f"__{name}__"], vars(operator)[f"__i{name}__"])
+    for kind, name in zip(
+        "Add Sub Mult Div FloorDiv Mod Pow MatMult BitAnd BitOr BitXor LShift RShift".split(),
+        "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split(),
+        strict=True,
+    )
 }
 _UNARY: Mapping[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
     ast.UAdd: ("__pos__", operator.pos),
@@ -40,12 +33,10 @@ _UNARY: Mapping[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
     ast.Invert: ("__invert__", operator.invert),
 }
 _COMPARE: Mapping[type[ast.cmpop], tuple[str, str, Callable[[Any, Any], Any]]] = {
-    ast.Eq: ("__eq__", "__eq__", operator.eq),
-    ast.NotEq: ("__ne__", "__ne__", operator.ne),
-    ast.Lt: ("__lt__", "__gt__", operator.lt),
-    ast.LtE: ("__le__", "__ge__", operator.le),
-    ast.Gt: ("__gt__", "__lt__", operator.gt),
-    ast.GtE: ("__ge__", "__le__", operator.ge),
+    getattr(ast, kind): (f"__{name}__", f"__{reflected}__", getattr(operator, name))
+    for kind, name, reflected in zip(
+        "Eq NotEq Lt LtE Gt GtE".split(), "eq ne lt le gt ge".split(), "eq ne gt ge lt le".split(), strict=True
+    )
 }
 
 _CONCATENATORS = (type(np.r_), type(np.c_))

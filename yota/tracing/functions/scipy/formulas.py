@@ -105,11 +105,12 @@ DISCRETE: dict[str, _Formulas] = {
 """The same of whole numbers."""
 
 
-_OWN = "scipy.special._ufuncs"
+OWN = "scipy.special._ufuncs"
 
 
-def _records(name: str, formula: Any) -> None:
-    records(_OWN, name)(lambda trace, *args: formula(*map(trace.traced, args)))
+def by_formula(name: str, formula: Callable[..., Any], module: str = OWN) -> None:
+    """Record a function as a formula of its arguments."""
+    records(module, name)(lambda trace, *args: formula(*map(trace.traced, args)))
 
 
 def _central(name: str, raw: Any, excess: float) -> None:
@@ -123,10 +124,10 @@ def _central(name: str, raw: Any, excess: float) -> None:
         one, two, three, four = raw(*args)
         return (four - 4 * one * three + 6 * one * one * two - 3 * one**4) / (two - one * one) ** 2 - excess
 
-    _records(f"{name}_mean", lambda *args: raw(*args)[0])
-    _records(f"{name}_variance", lambda *args: raw(*args)[1] - raw(*args)[0] ** 2)
-    _records(f"{name}_skewness", skewness)
-    _records(f"{name}_kurtosis_excess", kurtosis)
+    by_formula(f"{name}_mean", lambda *args: raw(*args)[0])
+    by_formula(f"{name}_variance", lambda *args: raw(*args)[1] - raw(*args)[0] ** 2)
+    by_formula(f"{name}_skewness", skewness)
+    by_formula(f"{name}_kurtosis_excess", kurtosis)
 
 
 def _noncentral_t(v: Any, c: Any) -> tuple[Any, ...]:
@@ -156,10 +157,10 @@ def _noncentral_f(a: Any, b: Any, c: Any) -> tuple[Any, ...]:
 
 _central("_nct", _noncentral_t, 3.0)
 _central("_ncf", _noncentral_f, 0.0)  # whatever its name says
-_records("_nbinom_mean", lambda n, p: n * (1 - p) / p)
-_records("_nbinom_variance", lambda n, p: n * (1 - p) / (p * p))
-_records("_nbinom_skewness", lambda n, p: (2 - p) / np.sqrt(n * (1 - p)))
-_records("_nbinom_kurtosis_excess", lambda n, p: (p * p - 6 * p + 6) / (n * (1 - p)))
+by_formula("_nbinom_mean", lambda n, p: n * (1 - p) / p)
+by_formula("_nbinom_variance", lambda n, p: n * (1 - p) / (p * p))
+by_formula("_nbinom_skewness", lambda n, p: (2 - p) / np.sqrt(n * (1 - p)))
+by_formula("_nbinom_kurtosis_excess", lambda n, p: (p * p - 6 * p + 6) / (n * (1 - p)))
 
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
@@ -171,17 +172,17 @@ def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
     return np.exp(n * np.log(p) + special("xlog1py")(k, -p) - special("betaln")(n, k + 1) - np.log(n + k))
 
 
-_records("_binom_pmf", _binomial)
-_records("_nbinom_pmf", _negative_binomial)
+by_formula("_binom_pmf", _binomial)
+by_formula("_nbinom_pmf", _negative_binomial)
 for _name, _function in (("_binom_cdf", "betaincc"), ("_binom_sf", "betainc")):
-    _records(_name, lambda k, n, p, name=_function: special(name)(np.floor(k) + 1, n - np.floor(k), p))
+    by_formula(_name, lambda k, n, p, name=_function: special(name)(np.floor(k) + 1, n - np.floor(k), p))
 for _name, _function in (("_nbinom_cdf", "betainc"), ("_nbinom_sf", "betaincc")):
-    _records(_name, lambda k, n, p, name=_function: special(name)(n, np.floor(k) + 1, p))
-_records(
+    by_formula(_name, lambda k, n, p, name=_function: special(name)(n, np.floor(k) + 1, p))
+by_formula(
     "_beta_pdf",
     lambda x, a, b: np.exp(special("xlogy")(a - 1, x) + special("xlog1py")(b - 1, -x) - special("betaln")(a, b)),
 )
-_records("_beta_ppf", lambda p, a, b: special("betaincinv")(a, b, p))
+by_formula("_beta_ppf", lambda p, a, b: special("betaincinv")(a, b, p))
 
 
 def _cotangent(p: Any) -> Any:
@@ -189,8 +190,8 @@ def _cotangent(p: Any) -> Any:
     return 1 / np.tan(math.pi * np.where(p > 0.5, p - 1, p))
 
 
-_records("_cauchy_ppf", lambda p, m, s: m - s * _cotangent(p))
-_records("_cauchy_isf", lambda p, m, s: m + s * _cotangent(p))
+by_formula("_cauchy_ppf", lambda p, m, s: m - s * _cotangent(p))
+by_formula("_cauchy_isf", lambda p, m, s: m + s * _cotangent(p))
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 _TERMS = 12
@@ -232,13 +233,13 @@ def _whole(trace: Trace, value: Any) -> Any:
     return trace.values[variable]
 
 
-@records(_OWN, "_gen_harmonic")
+@records(OWN, "_gen_harmonic")
 def _gen_harmonic(trace: Trace, *args: Any) -> Any:
     n, a = args
     return _harmonic(1, _whole(trace, n), trace.traced(a))
 
 
-@records(_OWN, "_normalized_gen_harmonic")
+@records(OWN, "_normalized_gen_harmonic")
 def _normalized_gen_harmonic(trace: Trace, *args: Any) -> Any:
     first, last, n, a = args
     first, last, n, a = _whole(trace, first), _whole(trace, last), _whole(trace, n), trace.traced(a)

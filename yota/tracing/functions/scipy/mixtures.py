@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.functions.scipy.formulas import special
+from yota.tracing.functions.scipy.formulas import OWN, by_formula, special
 from yota.tracing.implementations import FORMS, records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
@@ -59,21 +59,15 @@ def _peak(x: Any, c: Any) -> Any:
     return np.minimum(0.5 * np.sqrt(c * x), 0.5 * c + 20 * np.sqrt(c))
 
 
-@records("scipy.special._ufuncs", "_ncx2_pdf")
-def _ncx2_pdf(trace: Trace, *args: Any) -> Any:
-    x, v, c = map(trace.traced, args)
+def _ncx2_pdf(x: Any, v: Any, c: Any) -> Any:
     return _mixed(0.5 * c, lambda j: _chi_square(x, v + 2 * j), _peak(x, c))
 
 
-@records("scipy.special", "chndtr")
-def _chndtr(trace: Trace, *args: Any) -> Any:
-    x, v, c = map(trace.traced, args)
+def _chndtr(x: Any, v: Any, c: Any) -> Any:
     return _mixed(0.5 * c, lambda j: special("gammainc")(0.5 * v + j, 0.5 * x), 0.0 * x * v)
 
 
-@records("scipy.special._ufuncs", "_ncx2_sf")
-def _ncx2_sf(trace: Trace, *args: Any) -> Any:
-    x, v, c = map(trace.traced, args)
+def _ncx2_sf(x: Any, v: Any, c: Any) -> Any:
     return _mixed(0.5 * c, lambda j: special("gammaincc")(0.5 * v + j, 0.5 * x), _peak(x, c), 0.0 * v)
 
 
@@ -84,23 +78,17 @@ def _beta_density(a: Any, b: Any, y: Any) -> Any:
     return np.exp(special("xlogy")(a - 1, y) + special("xlog1py")(b - 1, -y) - special("betaln")(a, b))
 
 
-@records("scipy.special._ufuncs", "_ncf_pdf")
-def _ncf_pdf(trace: Trace, *args: Any) -> Any:
-    x, a, b, c = map(trace.traced, args)
+def _ncf_pdf(x: Any, a: Any, b: Any, c: Any) -> Any:
     y, slope = a * x / (a * x + b), a * b / np.square(a * x + b)
     return slope * _mixed(0.5 * c, lambda j: _beta_density(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
 
 
-@records("scipy.special", "ncfdtr")
-def _ncfdtr(trace: Trace, *args: Any) -> Any:
-    a, b, c, x = map(trace.traced, args)
+def _ncfdtr(a: Any, b: Any, c: Any, x: Any) -> Any:
     y = a * x / (a * x + b)
     return _mixed(0.5 * c, lambda j: special("betainc")(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
 
 
-@records("scipy.special._ufuncs", "_ncf_sf")
-def _ncf_sf(trace: Trace, *args: Any) -> Any:
-    x, a, b, c = map(trace.traced, args)
+def _ncf_sf(x: Any, a: Any, b: Any, c: Any) -> Any:
     y = a * x / (a * x + b)
     return _mixed(0.5 * c, lambda j: special("betaincc")(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
 
@@ -119,9 +107,7 @@ def _student(c: Any, t: Any, v: Any, term: Callable[[Any, Any, Any], Any]) -> An
     return 0.5 * np.sum(sums, axis=0)
 
 
-@records("scipy.special._ufuncs", "_nct_pdf")
-def _nct_pdf(trace: Trace, *args: Any) -> Any:
-    t, v, c = map(trace.traced, args)
+def _nct_pdf(t: Any, v: Any, c: Any) -> Any:
     sign = np.where(t < 0, -1.0, 1.0)
     far = np.where(t == 0, 1.0, sign * t)
     slope = 2 * v * far / np.square(v + far * far)
@@ -137,15 +123,11 @@ def _student_below(t: Any, v: Any, c: Any) -> Any:
     return np.where(t < 0, special("ndtr")(-c) - beyond, special("ndtr")(-c) + beyond)
 
 
-@records("scipy.special", "nctdtr")
-def _nctdtr(trace: Trace, *args: Any) -> Any:
-    v, c, t = map(trace.traced, args)
+def _nctdtr(v: Any, c: Any, t: Any) -> Any:
     return _student_below(t, v, c)
 
 
-@records("scipy.special._ufuncs", "_nct_sf")
-def _nct_sf(trace: Trace, *args: Any) -> Any:
-    t, v, c = map(trace.traced, args)
+def _nct_sf(t: Any, v: Any, c: Any) -> Any:
     return _student_below(-t, v, -c)
 
 
@@ -165,23 +147,28 @@ def _quantile(name: str, below: Callable[..., Any], density: Callable[..., Any],
         grid = np.exp2(np.floor(np.log2(_DIGITS / np.maximum(np.abs(_values(x)), 1e-300))))
         x = np.rint(x * grid) / grid
         for _ in range(2):
-            x = x - side * (below(trace, x, *shapes) - p) / density(trace, x, *shapes)
+            x = x - side * (below(x, *shapes) - p) / density(x, *shapes)
         return x
 
     return form
 
 
 for _module, _name, _below, _density, _side in (
-    ("scipy.special._ufuncs", "_ncx2_isf", _ncx2_sf, _ncx2_pdf, -1),
+    (OWN, "_ncx2_isf", _ncx2_sf, _ncx2_pdf, -1),
     ("scipy.special", "chndtrix", _chndtr, _ncx2_pdf, 1),
-    ("scipy.special._ufuncs", "_ncf_isf", _ncf_sf, _ncf_pdf, -1),
-    ("scipy.special", "ncfdtri", lambda trace, x, a, b, c: _ncfdtr(trace, a, b, c, x), _ncf_pdf, 1),
-    ("scipy.special", "nctdtrit", lambda trace, t, v, c: _nctdtr(trace, v, c, t), _nct_pdf, 1),
+    (OWN, "_ncf_isf", _ncf_sf, _ncf_pdf, -1),
+    ("scipy.special", "ncfdtri", lambda x, a, b, c: _ncfdtr(a, b, c, x), _ncf_pdf, 1),
+    ("scipy.special", "nctdtrit", lambda t, v, c: _nctdtr(v, c, t), _nct_pdf, 1),
 ):
     records(_module, _name)(_quantile(_name, _below, _density, _side))
+_form: Callable[..., Any]
+for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf, _nct_pdf, _nct_sf):
+    by_formula(_form.__name__, _form)
+for _form in (_chndtr, _ncfdtr, _nctdtr):
+    by_formula(_form.__name__[1:], _form, "scipy.special")
 
 
-@records("scipy.special._ufuncs", "_nct_isf")
+@records(OWN, "_nct_isf")
 def _nct_isf(trace: Trace, *args: Any) -> Any:
     p, v, c = args
     return -FORMS["scipy.special", "nctdtrit"](trace, v, -c, p)

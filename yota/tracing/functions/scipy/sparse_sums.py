@@ -17,95 +17,78 @@ def _added(trace: Trace, out: Any, places: tuple[Any, ...], values: Any) -> None
     np.add.at(out, tuple(constant(trace, each) for each in places), values)
 
 
-def _products(trace: Trace, rows: Any, columns: Any, data: Any, x: Any, y: Any, vectors: int = 0) -> None:
-    """Add to ``y`` what the numbers at ``rows`` and ``columns`` times ``x`` give, in their order."""
-    data, taken = np.ravel(trace.traced(data)), constant(trace, columns)
-    if vectors:
-        x, y = np.reshape(x, (-1, vectors)), np.reshape(y, (-1, vectors))
-        data = data[:, None]
-    _added(trace, y, (rows,), data * trace.traced(x)[taken])
+def _compressed(trace: Trace, m: int, n: int, pointers: Any, indices: Any, data: Any) -> tuple[Any, Any, Any]:
+    count = pointers[-1]
+    return rows_of(pattern(trace, pointers)), pattern(trace, indices)[:count], data[:count]
 
 
-def _compressed(swapped: bool, several: bool) -> Callable[..., None]:
-    def form(trace: Trace, m: int, n: int, *args: Any) -> None:
-        vectors, args = (args[0], args[1:]) if several else (0, args)
-        pointers, indices, data, x, y = args
-        places = rows_of(pattern(trace, pointers)), pattern(trace, indices)[: pointers[-1]]
-        rows, columns = reversed(places) if swapped else places
-        _products(trace, rows, columns, data[: pointers[-1]], x, y, vectors)
-
-    return form
+def _swapped(trace: Trace, *matrix: Any) -> tuple[Any, Any, Any]:
+    columns, rows, data = _compressed(trace, *matrix)
+    return rows, columns, data
 
 
-for _name in ("csr", "csc"):
-    records(MODULE, f"{_name}_matvec")(_compressed(_name == "csc", False))
-    records(MODULE, f"{_name}_matvecs")(_compressed(_name == "csc", True))
+def _coordinates(trace: Trace, count: int, rows: Any, columns: Any, data: Any) -> tuple[Any, Any, Any]:
+    return pattern(trace, rows), pattern(trace, columns), data
 
 
-def _coordinates(several: bool) -> Callable[..., None]:
-    def form(trace: Trace, count: int, *args: Any) -> None:
-        vectors, args = (args[0], args[1:]) if several else (0, args)
-        rows, columns, data, x, y = args
-        _products(trace, pattern(trace, rows), pattern(trace, columns), data, x, y, vectors)
-
-    return form
-
-
-records(MODULE, "coo_matvec")(_coordinates(False))
-records(MODULE, "coo_matmat_dense")(_coordinates(True))
-
-
-@records(MODULE, "coo_matvec_nd")
-def _matvec_nd(trace: Trace, count: int, axes: int, strides: Any, coordinates: Any, data: Any, x: Any, y: Any) -> None:
+def _of_axes(trace: Trace, count: int, axes: int, strides: Any, coordinates: Any, data: Any) -> tuple[Any, Any, Any]:
     places = np.reshape(pattern(trace, coordinates), (axes, -1))
-    _products(trace, np.tensordot(np.asarray(strides)[: axes - 1], places[:-1], 1), places[-1], data, x, y)
+    return np.tensordot(np.asarray(strides)[: axes - 1], places[:-1], 1), places[-1], data
 
 
-def _blocks(rows: int, columns: int, pointers: Any, indices: Any) -> tuple[Any, Any]:
-    """Row and column of each number of a matrix of blocks."""
-    down, across = np.arange(rows)[:, None], np.arange(columns)
-    heads = rows_of(pointers)[:, None, None] * rows + down
-    tails = np.asarray(indices)[: pointers[-1], None, None] * columns + across
-    return tuple(np.ravel(each) for each in np.broadcast_arrays(heads, tails))
+def _blocks(
+    trace: Trace, m: int, n: int, height: int, width: int, pointers: Any, indices: Any, data: Any
+) -> tuple[Any, Any, Any]:
+    pointers = pattern(trace, pointers)
+    heads = rows_of(pointers)[:, None, None] * height + np.arange(height)[:, None]
+    tails = np.asarray(pattern(trace, indices))[: pointers[-1], None, None] * width + np.arange(width)
+    rows, columns = map(np.ravel, np.broadcast_arrays(heads, tails))
+    return rows, columns, np.ravel(data)[: len(rows)]
 
 
-def _block_products(several: bool) -> Callable[..., None]:
-    def form(trace: Trace, m: int, n: int, *args: Any) -> None:
-        vectors, args = (args[0], args[1:]) if several else (0, args)
-        height, width, pointers, indices, data, x, y = args
-        pointers = pattern(trace, pointers)
-        rows, columns = _blocks(height, width, pointers, pattern(trace, indices))
-        _products(trace, rows, columns, np.ravel(data)[: len(rows)], x, y, vectors)
+def _diagonals(trace: Trace, m: int, n: int, count: int, length: int, offsets: Any, data: Any) -> tuple[Any, Any, Any]:
+    """Of numbers on diagonals, those that lie in the matrix."""
+    offsets = np.asarray(pattern(trace, offsets))
+    columns = np.broadcast_to(np.arange(length), (len(offsets), length))
+    rows = columns - offsets[:, None]
+    inside = np.flatnonzero((rows >= 0) & (rows < m) & (columns < n))
+    return np.ravel(rows)[inside], np.ravel(columns)[inside], picked(trace, data, inside + 1)
+
+
+def _product_of(matrix: Callable[..., tuple[Any, Any, Any]], place: int | None) -> Callable[..., None]:
+    """The form of a kernel that adds a matrix times a vector, or, where ``place`` is their number, times several.
+
+    matrix: gives row and column of each number, and the numbers.
+    """
+
+    def form(trace: Trace, *args: Any) -> None:
+        *given, x, y = args
+        vectors = 0 if place is None else given.pop(place)
+        rows, columns, data = matrix(trace, *given)
+        data = np.ravel(trace.traced(data))
+        if vectors:
+            x, y, data = np.reshape(x, (-1, vectors)), np.reshape(y, (-1, vectors)), data[:, None]
+        elif np.ndim(y) > 1:
+            x, y = np.ravel(x), np.ravel(y)
+        _added(trace, y, (rows,), data * trace.traced(x)[constant(trace, columns)])
 
     return form
 
 
-records(MODULE, "bsr_matvec")(_block_products(False))
-records(MODULE, "bsr_matvecs")(_block_products(True))
-
-
-def _diagonals(shape: tuple[int, int], length: int, offsets: Any) -> tuple[Any, Any, Any]:
-    """Row and column of each number of diagonals that lies in the matrix, and its place among them."""
-    columns = np.broadcast_to(np.arange(length), (len(offsets), length))
-    rows = columns - np.asarray(offsets)[:, None]
-    inside = np.flatnonzero((rows >= 0) & (rows < shape[0]) & (columns < shape[1]))
-    return np.ravel(rows)[inside], np.ravel(columns)[inside], inside
-
-
-@records(MODULE, "dia_matvec")
-def _diagonal_product(
-    trace: Trace, m: int, n: int, count: int, length: int, offsets: Any, data: Any, x: Any, y: Any
-) -> None:
-    rows, columns, inside = _diagonals((m, n), length, pattern(trace, offsets))
-    _products(trace, rows, columns, picked(trace, data, inside + 1), np.ravel(x), np.ravel(y))
-
-
-@records(MODULE, "dia_matvecs")
-def _diagonal_products(
-    trace: Trace, m: int, n: int, count: int, length: int, offsets: Any, data: Any, vectors: int, x: Any, y: Any
-) -> None:
-    rows, columns, inside = _diagonals((m, n), length, pattern(trace, offsets))
-    _products(trace, rows, columns, picked(trace, data, inside + 1), x, y, vectors)
+for _name, _matrix, _place in (
+    ("csr_matvec", _compressed, None),
+    ("csr_matvecs", _compressed, 2),
+    ("csc_matvec", _swapped, None),
+    ("csc_matvecs", _swapped, 2),
+    ("coo_matvec", _coordinates, None),
+    ("coo_matmat_dense", _coordinates, 1),
+    ("coo_matvec_nd", _of_axes, None),
+    ("bsr_matvec", _blocks, None),
+    ("bsr_matvecs", _blocks, 2),
+    ("dia_matvec", _diagonals, None),
+    ("dia_matvecs", _diagonals, 6),
+):
+    records(MODULE, _name)(_product_of(_matrix, _place))
 
 
 @records(MODULE, "csr_todense")
