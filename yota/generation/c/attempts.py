@@ -11,8 +11,9 @@ import numpy as np
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.c.arithmetic import whole
+from yota.generation.c.functions import Recording
 from yota.generation.c.interface import Parameter
-from yota.generation.c.written import Recording, recorded
+from yota.generation.c.written import recorded
 from yota.generation.conditions import Conditions, demand
 from yota.generation.provenance import called
 from yota.generation.request import Request

@@ -16,10 +16,11 @@ from yota.codegen.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
 from yota.codegen.render import render
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.c.extension import extension, opened
+from yota.generation.c.functions import FunctionWriter
 from yota.generation.c.interface import Function, Parameter
 from yota.generation.c.proof import proved
 from yota.generation.c.sized import written_for_all_sizes
-from yota.generation.c.written import Written, written
+from yota.generation.c.written import written
 from yota.generation.plain import visible
 from yota.generation.provenance import command_lines, decision, description, headline, reference_of
 from yota.generation.request import Request, flattened, further_axes
@@ -37,14 +38,14 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     Raises CodegenError if something in the function cannot be said in C.
     """
     files, notes, found, flat = texts(request)
-    if found.sizes:
+    if found.condition:
         stem = stem_of(request.stem or found.title)
         note = proved(files[f"{stem}.c"], (f"{stem}.h", files[f"{stem}.h"]), found.title, flat)
         notes += [note] if note else []
     return files, tuple(notes)
 
 
-def texts(request: Request) -> tuple[dict[str, str], list[str], Written, Request]:
+def texts(request: Request) -> tuple[dict[str, str], list[str], FunctionWriter, Request]:
     """Texts of the files before they are held against yota, notes, and from what they were written."""
     flat = flattened(request)
     found = written_for_all_sizes(flat) if flat.call.dimensions() else written(flat)
@@ -64,8 +65,8 @@ def texts(request: Request) -> tuple[dict[str, str], list[str], Written, Request
         decisions = [_decision(guard) for guard in found.guards]
         call = opened(found.call, found.wrapped) if request.call.open and found.call else found.call
         files |= extension(
-            stem, plan["functions"], found.wrapped, plan["banner"], decisions,
-            sizes=found.sizes, call=call, looks=any(each.looks for each in plan["functions"]), complex=plan["complex"],
+            stem, plan["functions"], found.wrapped, plan["banner"], decisions, sizes=found.condition, call=call,
+            looks=any(each.looks for each in found.functions), complex=plan["complex"],
         )  # fmt: skip
     return {name: tidied(text) for name, text in files.items()}, notes, found, flat
 
@@ -93,14 +94,14 @@ def stem_of(wish: str) -> str:
     return wish
 
 
-def _plan(request: Request, found: Written, stem: str) -> dict[str, Any]:
+def _plan(request: Request, found: FunctionWriter, stem: str) -> dict[str, Any]:
     """Texts for the templates to loop over."""
     functions = tuple(map(_portable, found.functions))
     guard = re.sub(r"[^0-9A-Za-z]", "_", stem).upper()
     guard = guard if guard[0].isalpha() else f"H_{guard}"
-    parts = [render(part.template, part=part).rstrip() for part in inline_functions(found.needs)]
+    parts = [render(part.template, part=part).rstrip() for part in inline_functions(found.shared.needs)]
     kinds = {each.type.dtype.kind for function in functions for each in function.parameters}
-    types = [("complex.h", "c" in kinds), ("stddef.h", bool(found.sizes)), ("stdint.h", bool(kinds & set("biu")))]
+    types = [("complex.h", "c" in kinds), ("stddef.h", bool(found.condition)), ("stdint.h", bool(kinds & set("biu")))]
     return {
         **quoted_texts(request),
         "banner": (*head_lines(request), "", f"Documentation is in {stem}.h."),
@@ -110,9 +111,9 @@ def _plan(request: Request, found: Written, stem: str) -> dict[str, Any]:
         "switch": f"{guard}_SELF_TEST",
         "types": tuple(name for name, needed in types if needed),
         "headers": (),
-        "complex": found.needs.complex or "c" in kinds,
+        "complex": found.shared.needs.complex or "c" in kinds,
         "pragmas": "#pragma" in "".join(parts) or any("PRAGMA(" in line for line in _lines_of(functions)),
-        "tables": found.tables,
+        "tables": found.shared.tables.lines,
         "parts": tuple(map(_with_macro, parts)),
         "functions": functions,
         "test": found.test,
@@ -159,7 +160,7 @@ def _quiet(line: str) -> str:
     return line.replace("*/", "*''/").replace("/*", "/''*").replace("??", "?''?")
 
 
-def _banner(request: Request, found: Written) -> tuple[str, ...]:
+def _banner(request: Request, found: FunctionWriter) -> tuple[str, ...]:
     """What the header says at its top."""
     lines = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
     lines += map(harmless, description(request, found.tapes))
@@ -174,13 +175,13 @@ _CONVENTIONS = (
 )
 
 
-def _statuses(found: Written) -> list[str]:
+def _statuses(found: FunctionWriter) -> list[str]:
     """What functions return."""
     lines = ["Functions return 0"]
     if any(function.allocates for function in found.functions):
         lines.append(f"{NO_MEMORY} if there is no memory for intermediate arrays")
-    if found.sizes:
-        lines.append(f"{WRONG_SIZES} unless {found.sizes}")
+    if found.condition:
+        lines.append(f"{WRONG_SIZES} unless {found.condition}")
     if any(function.looks for function in found.functions):
         lines.append(f"{OUT_OF_BOUNDS}, with nothing written, if an index is out of bounds for its axis")
     guards = found.guards
@@ -218,4 +219,4 @@ def joined(request: Request) -> str:
     if any(map(multiplies_matrices, found.tapes)):
         raise CodegenError("NumPy multiplies matrices faster")
     order = (files[f"{_STEM}{ending}"].replace(f'#include "{_STEM}.h"\n', "") for ending in (".h", ".c", "module.c"))
-    return render("c/pair/joined.c.jinja", plan={"functions": vector_forms(found.needs), "texts": list(order)})
+    return render("c/pair/joined.c.jinja", plan={"functions": vector_forms(found.shared.needs), "texts": list(order)})

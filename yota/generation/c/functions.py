@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from yota.autodiff.reverse import Adjoints
 from yota.codegen.c.lines import filled
 from yota.codegen.c.names import FOREIGN, LocalNames
+from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.statements import Sizes, bytes_of
 from yota.codegen.c.types import c_type
 from yota.compilation.scalar_code import short_gradient, short_value
+from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
+from yota.generation.c.selftest import SelfTest, self_test_of
 from yota.generation.derivatives import Derivative
+from yota.generation.request import Request
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 from yota.passes import inline
@@ -21,17 +26,29 @@ from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf
 
+Recording: TypeAlias = "Subject | Adjoints | Derivative"
+"""What a function is written from."""
+
 
 class FunctionWriter:
-    """Writes the functions of one file.
+    """Writes the functions of one file, and holds all that its texts are put together from.
 
     title: name of the function itself in the file.
     inputs: its parameters.
     summary: what its author says about it; empty if nothing.
     sizes: names of the sizes that functions take.
+    condition: what sizes must be, in words; empty if they are numbers.
+    call: where Python finds sizes.
+    test: the check that the file can run on itself.
+    wrapped: functions as Python calls them.
+    tapes, guards: what functions were made from, and decisions that they check.
     """
 
     sizes: tuple[str, ...] = ()
+    condition = ""
+    call: SizedCall | None = None
+    test: SelfTest | None = None
+    wrapped: tuple[KernelPlan, ...] = ()
 
     def __init__(
         self, title: str, subject: Subject, inputs: tuple[Parameter, ...], summary: str, shared: Shared, strict: bool
@@ -39,7 +56,27 @@ class FunctionWriter:
         self.made: dict[int, Sizes] = {}
         self.title, self.subject, self.inputs, self.summary = title, subject, inputs, summary
         self.shared, self.strict = shared, strict
-        self.found: list[Function] = []
+        self.functions: list[Function] = []
+        self.tapes: list[Tape] = []
+        self.guards = subject.tape.guards
+
+    def fill(self, recordings: Iterable[tuple[str, Recording]], request: Request) -> None:
+        """Write all functions, and what the request wants beside them."""
+        self.tapes.append(self.subject.tape)
+        for word, found in recordings:
+            if isinstance(found, Adjoints):
+                self.add_gradient(found)
+            elif isinstance(found, Subject):
+                self.add_value()
+            elif word == "hvp":
+                self.add_hvp(found)
+            else:
+                self.add_matrix(word, found)
+            self.tapes.append(found.tape)
+        self.wrapped = called_from_python(self.functions) if request.extension else ()
+        if request.self_test:
+            both = (each for each in self.functions if each.name == f"{self.title}_value_and_gradient")
+            self.test = self_test_of(next(both), self.subject.layout.wanted)
 
     def _names(self, name: str) -> LocalNames:
         return LocalNames(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs)])
@@ -98,7 +135,7 @@ class FunctionWriter:
         lines = (f"{value.kind.removesuffix('*')}{value.name};", *filled(f"return {name}({called});"))
         parameters = (*self.inputs, *slopes)
         text = documented(f"Gradient of {self.title} by {listed}.", parameters, "", self.sizes)
-        allocates = self.found[-1].allocates
+        allocates = self.functions[-1].allocates
         self._put(
             Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates, delegates=True)
         )
@@ -114,7 +151,7 @@ class FunctionWriter:
         if found.extra is None:
             self._add(name, summary, found.tape, self.inputs, [matrix])
             return found.tape
-        ready = next((each for each in self.found if word == "hessian" and each.name == f"{self.title}_hvp"), None)
+        ready = next((each for each in self.functions if word == "hessian" and each.name == f"{self.title}_hvp"), None)
         row = ready or self._row(name, found)
         self._add_rows(name, summary, matrix, row, found)
         return found.tape
@@ -144,7 +181,7 @@ class FunctionWriter:
         vector = self._vector(found.extra, found.tape, names)
         product = result("row", "row", found.tape.types[found.tape.outputs[0]], names)
         self._add(row, "", found.tape, (*self.inputs, vector), [product], public=False)
-        return self.found[-1]
+        return self.functions[-1]
 
     def _add_rows(self, name: str, summary: str, matrix: Parameter, row: Function, found: Derivative) -> None:
         vector, product = row.inputs[-1], row.results[0]
@@ -193,7 +230,7 @@ class FunctionWriter:
         self._put(replace(found, memory=body.memory))
 
     def _put(self, function: Function) -> None:
-        self.found.append(replace(function, sizes=self.sizes))
+        self.functions.append(replace(function, sizes=self.sizes))
 
     def body(self, name: str, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> Body:
         """The body of one function."""

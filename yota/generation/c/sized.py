@@ -16,16 +16,13 @@ from yota.codegen.c.types import c_type
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.attempts import AllSizes, at_samples
-from yota.generation.c.extension import SizedCall, called_from_python
+from yota.generation.c.extension import SizedCall
 from yota.generation.c.filling import COUNTERS, filling
-from yota.generation.c.functions import FunctionWriter
+from yota.generation.c.functions import FunctionWriter, Recording
 from yota.generation.c.interface import Function, inputs_of, parameter_names
-from yota.generation.c.selftest import SelfTest
-from yota.generation.c.written import Recording, Written, filled, tested
 from yota.generation.derivatives import Derivative
 from yota.generation.provenance import summary
 from yota.generation.request import Request
-from yota.generation.subject import Subject
 from yota.generation.varying import Varying
 from yota.ir.extents import Extent, extents_in
 from yota.ir.tape import Tape
@@ -34,7 +31,7 @@ ON_STACK = 128
 """Bytes of an array that may stand on the stack: none whose extent is a size has so few."""
 
 
-def written_for_all_sizes(request: Request) -> Written:
+def written_for_all_sizes(request: Request) -> FunctionWriter:
     """Functions that take the sizes of their arguments.
 
     Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
@@ -46,7 +43,7 @@ def written_for_all_sizes(request: Request) -> Written:
 class _Sized(AllSizes):
     """Writes one file for all sizes."""
 
-    def written(self) -> Written:
+    def written(self) -> FunctionWriter:
         """All of it."""
         each = self.recordings()
         names = self.file_names()
@@ -64,21 +61,12 @@ class _Sized(AllSizes):
                 (subject, sizes) if word == "value" else self._recording([all[word] for all in each])
             )
             writer.made[id(recordings[word].tape)] = own
-        tapes = filled(writer, recordings.items())
-        functions = tuple(map(self._finished, writer.found))
-        return Written(
-            self.title,
-            writer.inputs,
-            functions,
-            shared.needs,
-            tuple(shared.tables.lines),
-            tuple(tapes),
-            tuple(self.subjects[0].tape.guards),
-            self._test(functions, subject),
-            called_from_python(writer.found) if self.request.extension else (),
-            self.conditions.described(),
-            self._call(writer.found),
-        )
+        writer.fill(recordings.items(), self.request)
+        writer.guards = self.subjects[0].tape.guards
+        writer.functions = list(map(self._finished, writer.functions))
+        writer.condition, writer.call = self.conditions.described(), self._call(writer.functions)
+        writer.test = writer.test and replace(writer.test, sizes=tuple(self.extents()))
+        return writer
 
     def _recording(self, each: Sequence[Recording]) -> tuple[Recording, Sizes]:
         """The recording that all of ``each``, one for each sample, are cases of, and what it takes from sizes."""
@@ -129,10 +117,6 @@ class _Sized(AllSizes):
         """A count of elements in floating point, where it does not overflow."""
         text = self.samples.whole(count.values)
         return str(whole(text or "", {name: f"(double){each}" for name, each in self.names.items()}))
-
-    def _test(self, functions: Sequence[Function], subject: Subject) -> SelfTest | None:
-        found = tested(self.request, self.title, functions, subject)
-        return found and replace(found, sizes=tuple(self.extents()))
 
     def _call(self, functions: Sequence[Function]) -> SizedCall:
         """Which axis of which argument tells each size first."""

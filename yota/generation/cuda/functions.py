@@ -19,8 +19,9 @@ from yota.codegen.cuda.plan import Call, HostBody, KernelPlan, Sort
 from yota.codegen.cuda.plan import Parameter as KernelParameter
 from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
+from yota.generation.c.functions import Recording
 from yota.generation.c.interface import Parameter, inputs_of, parameter_names, result
-from yota.generation.c.written import Recording, recorded
+from yota.generation.c.written import recorded
 from yota.generation.cuda.selftest import SelfTest, self_test_of
 from yota.generation.provenance import called, summary
 from yota.generation.request import Request
@@ -66,51 +67,15 @@ class Function:
     looks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a pair of files is put together from; ``sizes`` says what they must be, empty if they are numbers."""
-
-    title: str
-    functions: tuple[Function, ...]
-    kernels: tuple[KernelPlan, ...]
-    needs: Needs
-    totals: set[str]
-    tables: tuple[str, ...]
-    tapes: tuple[Tape, ...]
-    test: SelfTest | None = None
-    sizes: str = ""
-
-
-def written(request: Request) -> Written:
+def written(request: Request) -> FunctionWriter:
     """Functions for arguments of fixed sizes."""
     subject = subject_of(request.call, request.wrt)
     names = FileNames()
     title = names.fresh(called(request.wish))
     writer = FunctionWriter(title, subject, names, summary(request.call.function))
-    tapes = filled(writer, recorded(subject, request.wanted, scalar=True))
-    lines = tuple(writer.tables.lines)
-    return Written(
-        title,
-        tuple(writer.functions),
-        tuple(writer.kernels),
-        writer.needs,
-        writer.totals,
-        lines,
-        tuple(tapes),
-        writer.self_test() if request.self_test else None,
-    )
-
-
-def filled(writer: FunctionWriter, recordings: Iterable[tuple[str, Recording]]) -> list[Tape]:
-    """Have ``writer`` write all functions; the tapes that they were written from."""
-    tapes = [writer.subject.tape]
-    for word, found in recordings:
-        if isinstance(found, Adjoints):
-            writer.add_gradient(found)
-        else:
-            writer.add(writer.title, found.tape, [None] * len(found.tape.outputs))
-        tapes += [found.tape] if word != "value" else []
-    return tapes
+    writer.fill(recorded(subject, request.wanted, scalar=True))
+    writer.test = writer.self_test() if request.self_test else None
+    return writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +92,9 @@ class FunctionWriter:
     sizes: names of the sizes that functions take.
     in_python: a number as Python has it.
     made: what functions compute from sizes, by the identity of their tapes.
+    condition: what sizes must be, in words; empty if they are numbers.
+    tapes: what functions were made from.
+    test: the check that the files can run on themselves.
     open: the size that stands for any number of axes; empty if there is none.
     """
 
@@ -147,6 +115,19 @@ class FunctionWriter:
         self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
         self.functions: list[Function] = []
         self.kernels: list[KernelPlan] = []
+        self.tapes: list[Tape] = []
+        self.test: SelfTest | None = None
+        self.condition = ""
+
+    def fill(self, recordings: Iterable[tuple[str, Recording]]) -> None:
+        """Write all functions."""
+        self.tapes.append(self.subject.tape)
+        for word, found in recordings:
+            if isinstance(found, Adjoints):
+                self.add_gradient(found)
+            else:
+                self.add(self.title, found.tape, [None] * len(found.tape.outputs))
+            self.tapes += [found.tape] if word != "value" else []
 
     def self_test(self) -> SelfTest:
         """The check of the gradient, which must have been added last."""

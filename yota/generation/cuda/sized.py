@@ -14,9 +14,9 @@ from yota.codegen.cuda.places import MOST
 from yota.codegen.cuda.scatter import is_addition
 from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.attempts import AllSizes, at_samples
-from yota.generation.c.written import Recording
+from yota.generation.c.functions import Recording
 from yota.generation.cuda.filling import fillings
-from yota.generation.cuda.functions import FURTHER, FromSizes, Function, FunctionWriter, Written, filled
+from yota.generation.cuda.functions import FURTHER, FromSizes, Function, FunctionWriter
 from yota.generation.cuda.selftest import SelfTest
 from yota.generation.provenance import summary
 from yota.generation.request import Request
@@ -26,7 +26,7 @@ from yota.ir.extents import Extent, Spelled
 from yota.ir.tape import Op, Tape
 
 
-def written_for_all_sizes(request: Request, *, open: bool = False) -> Written:
+def written_for_all_sizes(request: Request, *, open: bool = False) -> FunctionWriter:
     """Functions that take the sizes of their arguments.
 
     open: whether the last size stands for any number of axes.
@@ -44,7 +44,7 @@ class _Sized(AllSizes):
         self.open = self.sizes[-1] if open else ""
         self.python = replace(self.samples, spell=self._spelled_in_python)
 
-    def written(self) -> Written:
+    def written(self) -> FunctionWriter:
         """All of it."""
         each = self.recordings()
         subject = replace(self.subjects[0], tape=self._prepared([subject.tape for subject in self.subjects]).tape)
@@ -60,19 +60,11 @@ class _Sized(AllSizes):
             varying = found.varying
             writer.made[id(found.tape)] = FromSizes(varying, partial(fillings, found=varying, names=self.names))
             openings.append(tuple(each for each in varying if not each.type.shape))
-        tapes = filled(writer, recordings.items())
-        functions = [self._function(*both, writer) for both in zip(writer.functions, openings, strict=True)]
-        return Written(
-            self.title,
-            tuple(functions),
-            tuple(writer.kernels),
-            writer.needs,
-            writer.totals,
-            tuple(writer.tables.lines),
-            tuple(tapes),
-            self._test(writer.self_test()) if self.request.self_test else None,
-            self.conditions.described(),
-        )
+        writer.fill(recordings.items())
+        writer.functions = [self._function(*both, writer) for both in zip(writer.functions, openings, strict=True)]
+        writer.test = self._test(writer.self_test()) if self.request.self_test else None
+        writer.condition = self.conditions.described()
+        return writer
 
     def _spelled_in_python(self, text: str) -> Spelled:
         found = whole(text, self.names)
