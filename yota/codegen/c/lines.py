@@ -26,10 +26,12 @@ class Needs:
     """What the lines of a file rely on.
 
     required: called with numbers that come from sizes and must not be negative.
+    device: on the GPU, what joins threads and what numbers of 16 bits and places rely on.
     """
 
     functions: set[str] = field(default_factory=set)
     parts: set[tuple[str, str]] = field(default_factory=set)
+    device: set[str] = field(default_factory=set)
     complex: bool = False
     required: Callable[[Extent], None] = lambda number: None
 

@@ -47,7 +47,6 @@ def plan_step(
     group: Group,
     name: str,
     needs: Needs,
-    totals: set[str],
     layout: Layout,
     threads: int,
     *,
@@ -58,7 +57,7 @@ def plan_step(
 
     open: whether extents may be others when they run.
     reserved: names that are taken.
-    needs, totals: take in what the lines rely on.
+    needs: takes in what the lines rely on.
     """
     tape = plan.tape
     names = CudaNames(name, reserved)
@@ -66,10 +65,10 @@ def plan_step(
     found.update(layout.tables)
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
     text = CudaBody(plan, group, found, results, names, needs, layout=layout, threads=threads, open=open).text()
-    totals.update(_family(total) for total in text.totals)
-    totals.update(words_of(text.lines))
+    needs.device.update(_family(total) for total in text.totals)
+    needs.device.update(words_of(text.lines))
     stored = [layout.type(variable, tape.types) for variable in (*text.reads, *results)]
-    totals.update(type.dtype.name for type in stored if is_half(type.dtype))
+    needs.device.update(type.dtype.name for type in stored if is_half(type.dtype))
     if any(tape.types[v].is_complex for v in (*text.reads, *results)):
         needs.complex = True
     inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))
@@ -83,7 +82,7 @@ def plan_step(
     ]
     checked = tuple(text.checked.items())
     if checked:
-        totals.add("places")
+        needs.device.add("places")
         parameters.append(FAULT)
     launch = Launch(blocks, text.shape.threads if text.shape else 1)
     kept = tuple(record for _, record, _ in records)

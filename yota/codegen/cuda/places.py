@@ -19,10 +19,10 @@ from yota.ir.semantics import Positions
 from yota.ir.tape import Op, Tape
 
 
-def over(end: int | str, threads: int, lines: Sequence[str]) -> list[str]:
+def over(end: int | str, threads: int, lines: Sequence[str], index: str = "int64_t") -> list[str]:
     """The loop over elements ``at`` up to ``end``, with ``lines`` in it."""
-    start = f"(int64_t)blockIdx.x * {threads} + (int)threadIdx.x"
-    return block(f"for (int64_t at = {start}; at < {end!s}; at += (int64_t)gridDim.x * {threads})", lines)
+    start = f"({index})blockIdx.x * {threads} + (int)threadIdx.x"
+    return block(f"for ({index} at = {start}; at < {end!s}; at += ({index})gridDim.x * {threads})", lines)
 
 
 def flat_kernel(
@@ -90,8 +90,7 @@ def _check(name: str, dtype: np.dtype[np.generic], size: int, extent: int, threa
     index = "int" if size < _NARROW // 2 else "int64_t"
     low = f"places[at] < -{extent} || " if dtype.kind == "i" else ""
     body = block(f"if ({low}places[at] >= {extent})", ["*fault = 1;"])
-    start, step = f"({index})blockIdx.x * {threads} + (int)threadIdx.x", f"({index})gridDim.x * {threads}"
-    lines = block(f"for ({index} at = {start}; at < {size}; at += {step})", body)
+    lines = over(size, threads, body, index)
     places = Parameter(f"const {c_type(dtype)} *__restrict__ ", "places", f"of {size} elements on an axis of {extent}")
     blocks = max(1, min(_MOST_BLOCKS, -(-size // threads)))
     return KernelPlan(name, (), (), (places, FAULT), tuple(lines), Launch(blocks, threads))

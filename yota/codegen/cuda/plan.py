@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from yota.codegen.c.lines import Needs
@@ -97,20 +96,20 @@ class HostBody:
     looks: bool = False
 
 
-def preludes(needs: Needs, totals: Collection[str]) -> tuple[str, ...]:
+def preludes(needs: Needs) -> tuple[str, ...]:
     """Templates for numbers and totals."""
-    found = ["numbers"]
+    found, used = ["numbers"], needs.device
     if needs.complex:
         found.append("complex")
-    if "sum" in totals:
+    if "sum" in used:
         found += ["sum", "complex_sum"] if needs.complex else ["sum"]
-    if "total" in totals:
+    if "total" in used:
         found.append("total")
-    if {"sum", "total"} & set(totals):
+    if {"sum", "total"} & used:
         found.append("joined")
-    if "places" in totals and needs.complex:
+    if "places" in used and needs.complex:
         found.append("complex_unless")
-    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows", "places", "sort") if name in totals]
+    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows", "places", "sort") if name in used]
     return tuple(f"cuda/{name}.cu.jinja" for name in found)
 
 

@@ -46,7 +46,6 @@ def body_of(
     results: Sequence[str],
     tables: Tables,
     needs: Needs,
-    totals: set[str],
     *,
     sizes: Sequence[str] | None = None,
     made: Sequence[str] = (),
@@ -55,7 +54,7 @@ def body_of(
     """The body of the host function ``name`` that computes a tape's outputs.
 
     inputs, results: names of its parameters: arrays and results are pointers to device memory, numbers are values.
-    tables, needs, totals: take in what the kernels rely on.
+    tables, needs: take in what the kernels rely on.
     sizes: names of sizes, where extents may be others when the kernels run.
     made: names of what comes from sizes, the tape's inputs after those others.
     fillings: kernels that put arrays of these in place, which are called as their parameters are.
@@ -74,7 +73,7 @@ def body_of(
             f"{where(tape.guards[0].location)}the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
-    return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, totals, sizes, made, fillings).body()
+    return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, sizes, made, fillings).body()
 
 
 class _Host:
@@ -87,13 +86,12 @@ class _Host:
         results: Sequence[str],
         tables: Tables,
         needs: Needs,
-        totals: set[str],
         sizes: Sequence[str] | None,
         made: Sequence[str],
         fillings: Sequence[KernelPlan],
     ) -> None:
         self.fillings = fillings
-        self.tape, self.name, self.needs, self.totals, self.sizes = tape, name, needs, totals, sizes
+        self.tape, self.name, self.needs, self.sizes = tape, name, needs, sizes
         self.names = LocalNames(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room", "fault"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
         self.made = frozenset(variable for variable, text in self.texts.items() if text in made)
@@ -129,7 +127,7 @@ class _Host:
                 raise _beyond(self.tape, each)
             for group in separated(each):
                 step = plan_step(
-                    plan, group, f"{self.name}_kernel{number}", self.needs, self.totals, self.layout, THREADS,
+                    plan, group, f"{self.name}_kernel{number}", self.needs, self.layout, THREADS,
                     open=self.sizes is not None, reserved=self.sizes or (),
                 )  # fmt: skip
                 calls += self._calls(step)
@@ -175,7 +173,7 @@ class _Host:
         rows = math.prod(shape[: len(arrays)])
         open = self.sizes is not None
         self.added.append(op.result)
-        self.totals.add("sum")
+        self.needs.device.add("sum")
         if self.tape.types[op.result].is_complex:
             self.needs.complex = True
         calls: list[Call | Sort] = []
@@ -202,10 +200,10 @@ class _Host:
             calls.append(Sort(keys, count))
             sorted_ = [(order, ""), (starts, "")]
             calls.append(Call(starting, ((keys, ""), *sorted_)))
-            self.totals |= {"places", "sort"} if looks else {"sort"}
+            self.needs.device |= {"places", "sort"} if looks else {"sort"}
             self.looks |= looks
         adding = plan_addition(f"{name}_rows", self.tape, op, THREADS, tables=tables, open=open)
-        self.totals |= words_of(adding.lines)
+        self.needs.device |= words_of(adding.lines)
         calls.append(Call(adding, ((self.texts[piece], ""), *sorted_, (self.texts[op.result], ""))))
         return calls
 

@@ -86,7 +86,7 @@ def generate(
     layout = _layout(tape, forms, stored)
     plan = schedule(tape, known=is_known_to_cuda, gathers=(AccessMap.READ,), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
-    needs, totals = Needs(), set[str]()
+    needs = Needs()
     steps: list[Step | Op] = []
     number = 0
     sorted_: dict[int, KernelPlan] = {}
@@ -95,13 +95,13 @@ def generate(
             if not atomic and is_sorted_scatter(tape, each):
                 adding = plan_addition(f"{entry}_add{len(sorted_)}", tape, each, threads)
                 sorted_[each.result] = adding
-                totals.update(words_of(adding.lines), ("sum",))
+                needs.device.update(words_of(adding.lines), ("sum",))
                 needs.complex |= tape.types[each.result].is_complex
             steps.append(each)
             continue
         for group in separated(each):
             name = f"{entry}_kernel{number}"
-            steps.append(plan_step(plan, group, name, needs, totals, layout, threads))
+            steps.append(plan_step(plan, group, name, needs, layout, threads))
             number += 1
     told = [each for step in steps if isinstance(step, Step) for each in step.checked]
     ops = [step for step in steps if isinstance(step, Op)]
@@ -111,7 +111,7 @@ def generate(
         kernels += step.kernels if isinstance(step, Step) else tuple(filter(None, [sorted_.get(step.result)]))
     kernels += tuple(each.kernel for each in looked)
     banner = in_comment(tape, entry, lambda variable: layout.type(variable, tape.types))
-    file = {"banner": banner, "preludes": preludes(needs, totals), "parts": inline_parts(needs), "kernels": kernels}
+    file = {"banner": banner, "preludes": preludes(needs), "parts": inline_parts(needs), "kernels": kernels}
     code = render("cuda/module.cu.jinja", plan=file) if kernels else ""
     driver = CudaDriver(tape, steps, layout, sorted_, looked, guards)
     function = driver.plan()

@@ -48,7 +48,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     plan = {
         **quoted_texts(request),
         "banner": tuple(banner),
-        "preludes": preludes(found.needs, found.totals),
+        "preludes": preludes(found.needs),
         "tables": tuple(_on_device(line) for line in found.tables.lines),
         "parts": inline_parts(found.needs),
         "kernels": found.kernels,
@@ -58,7 +58,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         "math": any("math." in line for each in found.functions for line in each.python),
         "single": any(map(_is_single, found.kernels)),
         "looks": looks,
-        "sorts": "sort" in found.totals,
+        "sorts": "sort" in found.needs.device,
     }
     code = tidied(render("cuda/pair/source.cu.jinja", plan=plan))
     module = render(

@@ -112,7 +112,7 @@ class FunctionWriter:
         self.open = ""
         self.title, self.subject, self.names, self.about = title, subject, names, about
         self.inputs = inputs_of(subject, parameter_names(title, (*self.sizes, FURTHER)), _is_known)
-        self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
+        self.needs, self.tables = Needs(), Tables(names)
         self.functions: list[Function] = []
         self.kernels: list[KernelPlan] = []
         self.tapes: list[Tape] = []
@@ -162,7 +162,7 @@ class FunctionWriter:
         made = self.made.get(id(tape), FromSizes())
         body = body_of(
             run(inline.run(tape, alone=True)), name, [each.name for each in self.inputs], computed, self.tables,
-            self.needs, self.totals, sizes=self.sizes or None, made=[each.hint for each in made.varying],
+            self.needs, sizes=self.sizes or None, made=[each.hint for each in made.varying],
             fillings=made.fillings(name),
         )  # fmt: skip
         body = replace(body, calls=tuple(map(self._with_sizes, body.calls)))
