@@ -185,7 +185,7 @@ def test_bench(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bench_times_no_peer_that_disagrees(model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    peers = importlib.import_module("yota.cli.peers")
+    peers = importlib.import_module("yota.cli.bench")
 
     def refuses(*_: Any) -> Any:
         raise TypeError("not this one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -188,39 +189,33 @@ def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     return _recorded(call, ("x",), bounds=None if bounds is None else lambda: bounds)
 
 
-def _unrecorded(name: str) -> Callable[..., Any]:
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        raise trace.unrecorded(f"scipy.optimize.{name}", "Use minimize.")
-
-    return form
+def _unrecorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.unrecorded(f"scipy.optimize.{name}", "Use minimize.")
 
 
-def _old(name: str, called: Sequence[str]) -> None:
-    """Record a function that gives the minimum, and more where that is asked for."""
-
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
-        if call.arguments.get("bounds") is not None:
-            raise trace.unrecorded(f"{call.name} with bounds", "Use minimize.")
-        several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
-        several = several or call.arguments.get("retall")
-        ends = [call.arguments.get(end) for end in ("x1", "x2")]
-        if call.is_placed("x1") or call.is_placed("x2"):
-            raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variable.")
-        bounds = None if ends[0] is None else lambda: ends
-        return _recorded(call, (0,) if several else (), bounds=bounds)
-
-    calls_back("scipy.optimize", name)(form)
+def _old(name: str, called: Sequence[str], trace: Trace, *args: Any, **keywords: Any) -> Any:
+    """What records a function that gives the minimum, and more where that is asked for."""
+    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
+    if call.arguments.get("bounds") is not None:
+        raise trace.unrecorded(f"{call.name} with bounds", "Use minimize.")
+    several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
+    several = several or call.arguments.get("retall")
+    ends = [call.arguments.get(end) for end in ("x1", "x2")]
+    if call.is_placed("x1") or call.is_placed("x2"):
+        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variable.")
+    bounds = None if ends[0] is None else lambda: ends
+    return _recorded(call, (0,) if several else (), bounds=bounds)
 
 
-for _name in ("fmin", "fmin_powell", "fminbound", "brent", "golden"):
-    _old(_name, ["func"])
-for _name in ("fmin_bfgs", "fmin_cg", "fmin_ncg"):
-    _old(_name, ["f", "fprime", "fhess", "fhess_p"])
-for _name in ("fmin_l_bfgs_b", "fmin_tnc"):
-    _old(_name, ["func", "fprime"])
+for _names, _called in {
+    "fmin fmin_powell fminbound brent golden": ["func"],
+    "fmin_bfgs fmin_cg fmin_ncg": ["f", "fprime", "fhess", "fhess_p"],
+    "fmin_l_bfgs_b fmin_tnc": ["func", "fprime"],
+}.items():
+    for _name in _names.split():
+        calls_back("scipy.optimize", _name)(functools.partial(_old, _name, _called))
 for _name in ("fmin_slsqp", "fmin_cobyla"):
-    calls_back("scipy.optimize", _name)(_unrecorded(_name))
+    calls_back("scipy.optimize", _name)(functools.partial(_unrecorded, _name))
 
 
 @calls_back("scipy.optimize", "least_squares")
@@ -295,16 +290,13 @@ def _linear(trace: Trace, name: str, place: Path, bounds: Any, args: Any, keywor
     return _recorded(call, place, squares="linear", bounds=bounds)
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        raise trace.refuse(
-            f"scipy.optimize.{name} searches for the lowest of several minima, and which one that is may change at any "
-            "point: the result has no derivative there.",
-            "Call it outside of the function, and scipy.optimize.minimize inside, from the place that it found.",
-        )
-
-    return form
+def _refused(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.refuse(
+        f"scipy.optimize.{name} searches for the lowest of several minima, and which one that is may change at any "
+        "point: the result has no derivative there.",
+        "Call it outside of the function, and scipy.optimize.minimize inside, from the place that it found.",
+    )
 
 
 for _name in ("differential_evolution", "dual_annealing", "basinhopping", "shgo", "brute", "direct"):
-    calls_back("scipy.optimize", _name)(_refused(_name))
+    calls_back("scipy.optimize", _name)(functools.partial(_refused, _name))

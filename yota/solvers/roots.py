@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -70,33 +71,31 @@ def _is_diagonal(tape: Tape) -> bool:
     return bool(tape.types[result].size == count and np.all(rows == columns))
 
 
-def _form(module: str, name: str, called: Sequence[str], place: Callable[[Call], Path]) -> Callable[..., Any]:
+def _form(
+    name: str, called: Sequence[str], place: Callable[[Call], Path], trace: Trace, *args: Any, **keywords: Any
+) -> Any:
     """What records a function of SciPy's, of whose parameters ``called`` are functions."""
-
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        call = Call(trace, getattr(sys.modules[module], name), args, keywords, called)
-        host = call.host(Root, place(call))
-        host.fixed, host.elementwise = name == "fixed_point", name == "newton"
-        found, numbers = recorded(call, host, place(call))
-        host.called = list(numbers)
-        host.zero = frozenset(number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",)))
-        return found
-
-    return form
+    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
+    host = call.host(Root, place(call))
+    host.fixed, host.elementwise = name == "fixed_point", name == "newton"
+    found, numbers = recorded(call, host, place(call))
+    host.called = list(numbers)
+    host.zero = frozenset(number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",)))
+    return found
 
 
 def _bracketing(call: Call) -> Path:
     return (0,) if call.arguments["full_output"] else ()
 
 
-for _name in ("brentq", "brenth", "ridder", "bisect", "toms748"):
-    calls_back("scipy.optimize", _name)(_form("scipy.optimize", _name, ["f"], _bracketing))
-calls_back("scipy.optimize", "newton")(_form("scipy.optimize", "newton", ["func", "fprime", "fprime2"], _bracketing))
-calls_back("scipy.optimize", "fsolve")(_form("scipy.optimize", "fsolve", ["func", "fprime"], _bracketing))
-calls_back("scipy.optimize", "fixed_point")(_form("scipy.optimize", "fixed_point", ["func"], lambda call: ()))
-calls_back("scipy.optimize", "root")(_form("scipy.optimize", "root", ["fun", "jac"], lambda call: ("x",)))
-calls_back("scipy.optimize", "root_scalar")(
-    _form("scipy.optimize", "root_scalar", ["f", "fprime", "fprime2"], lambda call: ("root",))
-)
-for _name in ("broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing newton_krylov").split():
-    calls_back("scipy.optimize", _name)(_form("scipy.optimize", _name, ["F"], lambda call: ()))
+for _names, _called, _place in (
+    ("brentq brenth ridder bisect toms748", ["f"], _bracketing),
+    ("newton", ["func", "fprime", "fprime2"], _bracketing),
+    ("fsolve", ["func", "fprime"], _bracketing),
+    ("fixed_point", ["func"], lambda call: ()),
+    ("root", ["fun", "jac"], lambda call: ("x",)),
+    ("root_scalar", ["f", "fprime", "fprime2"], lambda call: ("root",)),
+    ("broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing newton_krylov", ["F"], lambda call: ()),
+):
+    for _name in _names.split():
+        calls_back("scipy.optimize", _name)(functools.partial(_form, _name, _called, _place))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-_SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
+SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
 """Instructions that consume nothing; the effect of PRECALL belongs to the CALL that follows."""
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 UNKNOWN: Any = object()
@@ -79,7 +79,7 @@ def consumer(code: CodeType, offset: int, above: int = 0) -> dis.Instruction | N
             position = _position(code, step.argval)
             continue
         depth += _effect(step)
-        if depth <= 0 and step.opname not in _SILENT:
+        if depth <= 0 and step.opname not in SILENT:
             return step
         position += 1
     return None
@@ -110,7 +110,7 @@ def _callee(code: CodeType, offset: int) -> _Callee:
     before = every[start + 1 : position]
     chain: list[dis.Instruction] = []
     for step in before:
-        if step.opname == "PUSH_NULL" or step.opname in _SILENT:
+        if step.opname == "PUSH_NULL" or step.opname in SILENT:
             continue
         if not step.opname.startswith(_ATTRIBUTES if chain else "LOAD_"):
             break
@@ -136,7 +136,7 @@ def keywords(code: CodeType, offset: int) -> tuple[str, ...] | None:
     """The names of the keywords of the call at ``offset``; None where it unpacks a mapping."""
     position = _position(code, offset)
     call = steps(code)[position]
-    before = [step for step in steps(code)[:position] if step.opname == "KW_NAMES" or step.opname not in _SILENT]
+    before = [step for step in steps(code)[:position] if step.opname == "KW_NAMES" or step.opname not in SILENT]
     last = before[-1]
     if call.opname == "CALL_FUNCTION_EX":
         # Python 3.14 pushes a NULL where there is no mapping.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -249,11 +250,8 @@ def _require(trace: Trace, a: Any, dtype: Any = None, requirements: Any = None, 
     return laid_out(result, "F" if "F" in wanted else "C" if "C" in wanted else "K")
 
 
-def _as_laid_out(original: Any, form: Callable[..., Any]) -> Callable[..., Any]:
-    def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        return settled(trace, original, args, keywords, form(trace, *args, **keywords))
-
-    return create
+def _as_laid_out(original: Any, form: Callable[..., Any], trace: Trace, *args: Any, **keywords: Any) -> Any:
+    return settled(trace, original, args, keywords, form(trace, *args, **keywords))
 
 
 numpy_full, numpy_arange, numpy_vectorize = np.full, np.arange, np.vectorize
@@ -270,10 +268,10 @@ CREATION: dict[str, Callable[..., Any]] = {
     },
     **{name: _filled(name) for name in ("zeros", "ones", "empty", "eye", "identity", "tri")},
     **{name: _like(name) for name in ("zeros_like", "ones_like", "empty_like")},
-    "full": _as_laid_out(np.full, _full),
-    "full_like": _as_laid_out(np.full_like, _full_like),
+    "full": functools.partial(_as_laid_out, np.full, _full),
+    "full_like": functools.partial(_as_laid_out, np.full_like, _full_like),
     "arange": _arange,
-    "linspace": _as_laid_out(np.linspace, _linspace),
+    "linspace": functools.partial(_as_laid_out, np.linspace, _linspace),
     "vectorize": _vectorize,
     "frompyfunc": _frompyfunc,
     "fromiter": _fromiter,
@@ -282,19 +280,16 @@ CREATION: dict[str, Callable[..., Any]] = {
 """Recorded forms by name in the numpy namespace; each takes the trace first."""
 
 
-def _grid(original: Callable[..., Any]) -> Callable[..., Any]:
-    def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        args, keywords = plain_sizes((args, keywords))
-        found = original(*args, **keywords)
-        if not trace.keeps:
-            return found
-        return transformed(found, lambda each: fresh(trace, each))
-
-    return create
+def _grid(original: Callable[..., Any], trace: Trace, *args: Any, **keywords: Any) -> Any:
+    args, keywords = plain_sizes((args, keywords))
+    found = original(*args, **keywords)
+    if not trace.keeps:
+        return found
+    return transformed(found, lambda each: fresh(trace, each))
 
 
 GRIDS: tuple[tuple[Any, str, Callable[..., Any]], ...] = tuple(
-    (owner, name, _grid(getattr(owner, name)))
+    (owner, name, functools.partial(_grid, getattr(owner, name)))
     for owner, names in (
         (np, ("hanning", "hamming", "blackman", "bartlett", "triu_indices", "tril_indices")),
         (np.fft, ("fftfreq", "rfftfreq")),

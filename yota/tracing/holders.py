@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -56,7 +57,7 @@ def form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
         return known
     make = _HOLDERS.get(type(value))
     if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
-        make = _of_named
+        make = _of_tuple
     if make is None or depth > _DEEPEST:
         return value
     return make(value, lambda each: form(forms, each, depth + 1))
@@ -65,33 +66,26 @@ def form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
 def _of_partial(value: Any, form: Callable[[Any], Any]) -> Any:
     parts = [value.func, *value.args, *value.keywords.values()]
     forms = list(map(form, parts))
-    if all(map(_is, parts, forms)):
+    if all(map(operator.is_, parts, forms)):
         return value
     function, *given = forms[: 1 + len(value.args)]
     named = dict(zip(value.keywords, forms[1 + len(value.args) :], strict=True))
     return functools.partial(function, *given, **named)
 
 
-def _of_static(value: Any, form: Callable[[Any], Any]) -> Any:
+def _of_function(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A static or a bound method."""
     found = form(value.__func__)
-    return value if found is value.__func__ else staticmethod(found)
-
-
-def _of_method(value: Any, form: Callable[[Any], Any]) -> Any:
-    found = form(value.__func__)
-    return value if found is value.__func__ else types.MethodType(found, value.__self__)
+    if found is value.__func__:
+        return value
+    return staticmethod(found) if isinstance(value, staticmethod) else types.MethodType(found, value.__self__)
 
 
 def _of_tuple(value: Any, form: Callable[[Any], Any]) -> Any:
-    if len(value) > _LONGEST:
+    if type(value) is tuple and len(value) > _LONGEST:
         return value
     forms = list(map(form, value))
-    return value if all(map(_is, value, forms)) else tuple(forms)
-
-
-def _of_named(value: Any, form: Callable[[Any], Any]) -> Any:
-    forms = list(map(form, value))
-    return value if all(map(_is, value, forms)) else value._make(forms)
+    return value if all(map(operator.is_, value, forms)) else getattr(value, "_make", tuple)(forms)
 
 
 def _of_cache(value: Any, form: Callable[[Any], Any]) -> Any:
@@ -125,14 +119,10 @@ def _of_vectorized(value: Any, form: Callable[[Any], Any]) -> Any:
     return call
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
 _HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
     functools.partial: _of_partial,
-    staticmethod: _of_static,
-    types.MethodType: _of_method,
+    staticmethod: _of_function,
+    types.MethodType: _of_function,
     tuple: _of_tuple,
     functools._lru_cache_wrapper: _of_cache,
     np.vectorize: _of_vectorized,

@@ -36,7 +36,6 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     mixtures,
     ndimage,
     quadrature,
-    roots,
     sampling,
     sparse_sums,
     sparsetools,

@@ -9,10 +9,10 @@ import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yota.tracing.bytecode import SILENT, steps
+
 _DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodcaller".split())
 """Functions that look up computed names."""
-_SILENT = frozenset("CACHE EXTENDED_ARG NOP RESUME KW_NAMES PRECALL NOT_TAKEN PUSH_NULL".split())
-"""Instructions that do not change the stack."""
 _STORES = tuple(f"{how}_{what}" for how in ("STORE", "DELETE") for what in ("GLOBAL", "DEREF", "NAME", "ATTR"))
 _WRITERS = frozenset(
     "append extend insert remove pop clear sort reverse update setdefault popitem add discard appendleft popleft rotate"
@@ -54,7 +54,7 @@ def mentions(code: types.CodeType) -> Mentions:
     attributes: set[str] = set()
     modules: dict[str, None] = {}
     stored: set[str] = set()
-    every = [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
+    every = [step for step in steps(code) if step.opname not in (*SILENT, "PUSH_NULL")]
     is_dynamic = any(_is_dynamic(every[at : at + _REACH]) for at in range(len(every)))
     writes = any(step.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR") for step in every)
     for before, step in itertools.pairwise([every[0], *every]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -84,25 +85,21 @@ def _in_turn(ufunc: Any, array: Any, axis: Any, keepdims: bool, initial: Any) ->
     return array
 
 
-def _log_sum(power: Callable[[Any], Any], log: Callable[[Any], Any]) -> Any:
-    def reduce(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-        """Shifted by the largest exponent (Blanchard, Higham and Higham 2021, IMA J. Numer. Anal. 41, section 1)."""
-        if where is not True:
-            array = np.where(where, array, np.asarray(-math.inf, array.dtype))
-        axes = axes_of(axis, array.ndim)
-        largest = np.max(array, axis=axes, keepdims=True, initial=-math.inf)
-        shift = np.where(np.isfinite(largest), largest, np.zeros((), array.dtype))
-        total = log(np.sum(power(array - shift), axis=axes, keepdims=True)) + shift
-        return total if keepdims else np.squeeze(total, axis=axes)
+def _log_sum(
+    power: Callable[[Any], Any], log: Callable[[Any], Any], array: Any, axis: Any, keepdims: bool, where: Any
+) -> Any:
+    """Shifted by the largest exponent (Blanchard, Higham and Higham 2021, IMA J. Numer. Anal. 41, section 1)."""
+    if where is not True:
+        array = np.where(where, array, np.asarray(-math.inf, array.dtype))
+    axes = axes_of(axis, array.ndim)
+    largest = np.max(array, axis=axes, keepdims=True, initial=-math.inf)
+    shift = np.where(np.isfinite(largest), largest, np.zeros((), array.dtype))
+    total = log(np.sum(power(array - shift), axis=axes, keepdims=True)) + shift
+    return total if keepdims else np.squeeze(total, axis=axes)
 
-    return reduce
 
-
-def _skipping_nan(name: str, fill: float) -> Any:
-    def reduce(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-        return getattr(np, f"nan{name}")(array, axis=axis, keepdims=keepdims, **_chosen(where, fill))
-
-    return reduce
+def _skipping_nan(name: str, fill: float, array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    return getattr(np, f"nan{name}")(array, axis=axis, keepdims=keepdims, **_chosen(where, fill))
 
 
 def _chosen(where: Any, fill: float) -> dict[str, Any]:
@@ -118,10 +115,10 @@ def _negated(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 
 
 _FORMS: dict[str, Any] = {
-    "logaddexp": _log_sum(np.exp, np.log),
-    "logaddexp2": _log_sum(np.exp2, np.log2),
-    "fmax": _skipping_nan("max", -math.inf),
-    "fmin": _skipping_nan("min", math.inf),
+    "logaddexp": functools.partial(_log_sum, np.exp, np.log),
+    "logaddexp2": functools.partial(_log_sum, np.exp2, np.log2),
+    "fmax": functools.partial(_skipping_nan, "max", -math.inf),
+    "fmin": functools.partial(_skipping_nan, "min", math.inf),
     "logical_xor": _negated,
 }
 

@@ -63,26 +63,20 @@ def _isclose(trace: Trace, a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: fl
     return bool(np.logical_or(np.equal(a, b), np.abs(a - b) <= bound))
 
 
-def _of_scipy(name: str) -> Callable[[Any, Any], Any]:
-    def form(trace: Trace, value: Any) -> Any:
-        try:
-            # The rules are those of SciPy's functions, which is loaded only where they are called for.
-            special = importlib.import_module("scipy.special")
-        except ImportError:
-            raise trace.refuse(
-                f"math.{name} of a traced value takes its derivative from scipy.special.{_OF_SCIPY[name]}.",
-                "Install SciPy: pip install scipy.",
-            ) from None
-        return getattr(special, _OF_SCIPY[name])(value)
-
-    return form
+def _of_scipy(name: str, trace: Trace, value: Any) -> Any:
+    try:
+        # The rules are those of SciPy's functions, which is loaded only where they are called for.
+        special = importlib.import_module("scipy.special")
+    except ImportError:
+        raise trace.refuse(
+            f"math.{name} of a traced value takes its derivative from scipy.special.{_OF_SCIPY[name]}.",
+            "Install SciPy: pip install scipy.",
+        ) from None
+    return getattr(special, _OF_SCIPY[name])(value)
 
 
-def _refusing(name: str, cure: str) -> Callable[..., Any]:
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        raise trace.refuse(f"math.{name} of a traced value cannot be recorded.", cure)
-
-    return form
+def _refusing(name: str, cure: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.refuse(f"math.{name} of a traced value cannot be recorded.", cure)
 
 
 def _same(name: str, target: str) -> Callable[..., Any]:
@@ -119,8 +113,8 @@ def _number(value: Any) -> Any:
 
 _FORMS: dict[str, Callable[..., Any]] = {
     **{name: _same(name, target) for name, target in (*zip(_NAMES, _NAMES, strict=True), *_RENAMED.items())},
-    **{name: _of_scipy(name) for name in _OF_SCIPY},
-    **{name: _refusing(name, cure) for name, cure in _REFUSED.items()},
+    **{name: functools.partial(_of_scipy, name) for name in _OF_SCIPY},
+    **{name: functools.partial(_refusing, name, cure) for name, cure in _REFUSED.items()},
     "log": _log,
     "hypot": lambda trace, *values: functools.reduce(np.hypot, values),
     "remainder": _remainder,
@@ -180,15 +174,12 @@ def _mean(trace: Trace, data: Any, weights: Any = None) -> Any:
     return np.average(array(trace, data), weights=weights)
 
 
-def _spread(ddof: int, *, root: bool) -> Callable[..., Any]:
-    def spread(trace: Trace, data: Any, *given: Any, **by_name: Any) -> Any:
-        values = array(trace, data)
-        centre = next(iter((*given, *by_name.values())), None)
-        deviation = values - (np.mean(values) if centre is None else centre)
-        variance = np.sum(deviation * deviation) / (values.size - ddof)
-        return np.sqrt(variance) if root else variance
-
-    return spread
+def _spread(ddof: int, root: bool, trace: Trace, data: Any, *given: Any, **by_name: Any) -> Any:
+    values = array(trace, data)
+    centre = next(iter((*given, *by_name.values())), None)
+    deviation = values - (np.mean(values) if centre is None else centre)
+    variance = np.sum(deviation * deviation) / (values.size - ddof)
+    return np.sqrt(variance) if root else variance
 
 
 @records("statistics", "geometric_mean")
@@ -201,7 +192,7 @@ def _harmonic_mean(trace: Trace, data: Any, weights: Any = None) -> Any:
     return 1 / np.average(1 / array(trace, data), weights=weights)
 
 
-records("statistics", "variance")(_spread(1, root=False))
-records("statistics", "pvariance")(_spread(0, root=False))
-records("statistics", "stdev")(_spread(1, root=True))
-records("statistics", "pstdev")(_spread(0, root=True))
+records("statistics", "variance")(functools.partial(_spread, 1, False))
+records("statistics", "pvariance")(functools.partial(_spread, 0, False))
+records("statistics", "stdev")(functools.partial(_spread, 1, True))
+records("statistics", "pstdev")(functools.partial(_spread, 0, True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -26,20 +27,19 @@ def _both(valid: Any, where: Any) -> Any:
     return valid if where is True else where if valid is True else np.logical_and(valid, where)
 
 
-def _extremum(name: str, fill: float) -> Any:
-    def extremum(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, **keywords: Any) -> Any:
-        filled, valid = _without_nan(trace, a, fill)
-        result = getattr(np, name)(filled, axis=axis, keepdims=keepdims, **keywords)
-        if valid is True or "initial" in keywords:
-            return result
-        some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
-        return unboxed(np.where(some, result, np.asarray(math.nan, filled.dtype)))
+def _extremum(
+    name: str, fill: float, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, **keywords: Any
+) -> Any:
+    filled, valid = _without_nan(trace, a, fill)
+    result = getattr(np, name)(filled, axis=axis, keepdims=keepdims, **keywords)
+    if valid is True or "initial" in keywords:
+        return result
+    some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
+    return unboxed(np.where(some, result, np.asarray(math.nan, filled.dtype)))
 
-    return extremum
 
-
-implements(np.nanmax)(_extremum("max", -math.inf))
-implements(np.nanmin)(_extremum("min", math.inf))
+implements(np.nanmax)(functools.partial(_extremum, "max", -math.inf))
+implements(np.nanmin)(functools.partial(_extremum, "min", math.inf))
 
 
 @implements(np.nanmean)
@@ -54,20 +54,12 @@ def _nanmean(
 
 @implements(np.nanvar)
 def _nanvar(
-    trace: Trace,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, **rest: Any
 ) -> Any:
     filled, valid = _without_nan(trace, a, 0.0)
-    chosen = _both(valid, where)
+    chosen, correction = _both(valid, rest.get("where", True)), rest.get("correction")
     ddof = ddof if correction is None else correction
-    result = np.var(filled, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=chosen, mean=mean)
+    result = np.var(filled, axis, dtype, ddof=ddof, keepdims=keepdims, where=chosen, mean=rest.get("mean"))
     if valid is True:
         return result
     # NumPy gives NaN where no degrees of freedom are left.

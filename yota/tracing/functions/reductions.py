@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -21,66 +22,68 @@ def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return trace.apply(primitive(name), (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
-def _fold(name: str, identity: int, combine: Callable[[Any, Any], Any]) -> Any:
-    def fold(
-        trace: Trace,
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
-        a = trace.traced(a)
-        if dtype is not None and np.dtype(dtype) != a.dtype:
-            a = a.astype(dtype)
-        if where is not True:
-            a = np.where(where, a, np.full((), identity, a.dtype))
-        result = reduce(trace, name, a, axis, keepdims)
-        return result if initial is None else combine(result, initial)
-
-    return fold
-
-
-implements(np.sum)(_fold("sum", 0, operator.add))
-implements(np.prod)(_fold("prod", 1, operator.mul))
+def _fold(
+    name: str,
+    identity: int,
+    combine: Callable[[Any, Any], Any],
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    a = trace.traced(a)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    if where is not True:
+        a = np.where(where, a, np.full((), identity, a.dtype))
+    result = reduce(trace, name, a, axis, keepdims)
+    return result if initial is None else combine(result, initial)
 
 
-def _extremum(name: str, pairwise: str, identity: float) -> Any:
-    def extremum(
-        trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-    ) -> Any:
-        a = trace.traced(a)
-        if where is not True:
-            if initial is None:
-                raise ValueError(
-                    f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to "
-                    "specify 'initial'"
-                )
-            a = np.where(where, a, np.asarray(identity, a.dtype))
-        if not a.size and initial is not None:
-            return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
-        result = reduce(trace, name, a, axis, keepdims)
-        return result if initial is None else getattr(np, pairwise)(result, initial)
-
-    return extremum
+implements(np.sum)(functools.partial(_fold, "sum", 0, operator.add))
+implements(np.prod)(functools.partial(_fold, "prod", 1, operator.mul))
 
 
-_max = implements(np.max, np.amax)(_extremum("max", "maximum", -math.inf))
-_min = implements(np.min, np.amin)(_extremum("min", "minimum", math.inf))
+def _extremum(
+    name: str,
+    pairwise: str,
+    identity: float,
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    a = trace.traced(a)
+    if where is not True:
+        if initial is None:
+            raise ValueError(
+                f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to "
+                "specify 'initial'"
+            )
+        a = np.where(where, a, np.asarray(identity, a.dtype))
+    if not a.size and initial is not None:
+        return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
+    result = reduce(trace, name, a, axis, keepdims)
+    return result if initial is None else getattr(np, pairwise)(result, initial)
 
 
-def _truth(name: str) -> Any:
-    def truth(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:
-        if where is not True:
-            a = np.where(where, a, name == "all")
-        return reduce(trace, name, a, axis, keepdims)
-
-    return truth
+implements(np.max, np.amax)(functools.partial(_extremum, "max", "maximum", -math.inf))
+implements(np.min, np.amin)(functools.partial(_extremum, "min", "minimum", math.inf))
 
 
-implements(np.any)(_truth("any"))
-implements(np.all)(_truth("all"))
+def _truth(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+    if where is not True:
+        a = np.where(where, a, name == "all")
+    return reduce(trace, name, a, axis, keepdims)
+
+
+implements(np.any)(functools.partial(_truth, "any"))
+implements(np.all)(functools.partial(_truth, "all"))
 
 
 @implements(np.count_nonzero)
@@ -158,33 +161,27 @@ def root(trace: Trace, variance: Any) -> Any:
     return trace.apply(trace.registry.primitive("_root"), (variance,))
 
 
-def _accumulate(name: str) -> Any:
-    def accumulate(trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
-        a = trace.traced(a)
-        if dtype is not None and np.dtype(dtype) != a.dtype:
-            a = a.astype(dtype)
-        if axis is None or not a.ndim:
-            a, axis = a.reshape(-1), 0
-        return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
-
-    return accumulate
+def _accumulate(name: str, trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    a = trace.traced(a)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    if axis is None or not a.ndim:
+        a, axis = a.reshape(-1), 0
+    return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
 
 
-implements(np.cumsum)(_accumulate("cumsum"))
-implements(np.cumprod)(_accumulate("cumprod"))
+implements(np.cumsum)(functools.partial(_accumulate, "cumsum"))
+implements(np.cumprod)(functools.partial(_accumulate, "cumprod"))
 
 
-def _position(name: str) -> Any:
-    def position(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        a = trace.traced(a)
-        axis = None if axis is None else axes_of(axis, a.ndim)[0]
-        return trace.apply(primitive(name), (a,), {"axis": axis, "keepdims": bool(keepdims)})
-
-    return position
+def _position(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    a = trace.traced(a)
+    axis = None if axis is None else axes_of(axis, a.ndim)[0]
+    return trace.apply(primitive(name), (a,), {"axis": axis, "keepdims": bool(keepdims)})
 
 
-implements(np.argmax)(_position("argmax"))
-implements(np.argmin)(_position("argmin"))
+implements(np.argmax)(functools.partial(_position, "argmax"))
+implements(np.argmin)(functools.partial(_position, "argmin"))
 
 
 @implements(np.argsort)

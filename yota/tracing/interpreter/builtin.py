@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -61,17 +62,13 @@ def _complex(*args: Any, **keywords: Any) -> Any:
     return made.item()
 
 
-def _cast(kind: Any) -> Callable[..., Any]:
+def _cast(kind: Any, *args: Any, **keywords: Any) -> Any:
     """``np.float64(x)`` and the like, on a traced value."""
-
-    def cast(*args: Any, **keywords: Any) -> Any:
-        if len(args) != 1 or keywords or not is_tracer(args[0]):
-            return kind(*map(_read, args), **keywords)
-        if args[0].dtype.kind == "c" and np.dtype(kind).kind == "f":
-            raise args[0]._trace.refuse(f"{kind.__name__}() leaves the imaginary part out.", "Write x.real.")
-        return unboxed(args[0].astype(kind))
-
-    return cast
+    if len(args) != 1 or keywords or not is_tracer(args[0]):
+        return kind(*map(_read, args), **keywords)
+    if args[0].dtype.kind == "c" and np.dtype(kind).kind == "f":
+        raise args[0]._trace.refuse(f"{kind.__name__}() leaves the imaginary part out.", "Write x.real.")
+    return unboxed(args[0].astype(kind))
 
 
 def _read(value: Any) -> Any:
@@ -99,7 +96,7 @@ BUILT_IN: dict[Any, Callable[..., Any]] = {
     complex: _complex,
     type: _type,
     Type: _type,
-    **{kind: _cast(kind) for kind in _KINDS},
+    **{kind: functools.partial(_cast, kind) for kind in _KINDS},
 }
 """Recorded forms of built-in functions."""
 

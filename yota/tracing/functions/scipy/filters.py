@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from yota.tracing.functions.scipy.ndimage import CONSTANT, REFLECT, WRAP, padded
@@ -57,35 +58,40 @@ def _correlate(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str
     return _convolve(trace, in1, np.conjugate(v[(slice(None, None, -1),) * v.ndim]), mode, method)
 
 
-def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
+def _plane(
+    name: str,
+    flipped: bool,
+    trace: Trace,
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: Any = 0,
+) -> Any:
     """The form of ``convolve2d`` or ``correlate2d``, of which the second looks at the kernel ``flipped``."""
-
-    def form(trace: Trace, in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-        a, v = trace.traced(in1), trace.traced(in2)
-        if a.ndim != 2 or v.ndim != 2:
-            raise ValueError(f"{name} inputs must both be 2-D arrays")
-        wide = [extent - 1 for extent in v.shape]
-        plain = mode == "valid" or (boundary in ("fill", "pad") and not is_traced(fillvalue) and fillvalue == 0)
-        if (flipped or not plain) and any(extent > own for extent, own in zip(wide, a.shape, strict=True)):
-            raise trace.refuse(f"scipy.signal.{name} is recorded for kernels no larger than the image.", "")
-        v = np.conjugate(v[::-1, ::-1]) if flipped else v
-        if mode == "valid":
-            return _convolve(trace, a, v, mode, "direct")
-        if plain:
-            full = _convolve(trace, a, v, "full", "direct")
-        else:
-            kind = {"fill": CONSTANT, "pad": CONSTANT, "wrap": WRAP, "circular": WRAP}.get(boundary, REFLECT)
-            full = _convolve(trace, padded(trace, a, wide, wide, kind, fillvalue), v, "valid", "direct")
-        if mode == "full":
-            return full
-        starts = [(extent + flipped) // 2 for extent in wide]
-        return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
-
-    return form
+    a, v = trace.traced(in1), trace.traced(in2)
+    if a.ndim != 2 or v.ndim != 2:
+        raise ValueError(f"{name} inputs must both be 2-D arrays")
+    wide = [extent - 1 for extent in v.shape]
+    plain = mode == "valid" or (boundary in ("fill", "pad") and not is_traced(fillvalue) and fillvalue == 0)
+    if (flipped or not plain) and any(extent > own for extent, own in zip(wide, a.shape, strict=True)):
+        raise trace.refuse(f"scipy.signal.{name} is recorded for kernels no larger than the image.", "")
+    v = np.conjugate(v[::-1, ::-1]) if flipped else v
+    if mode == "valid":
+        return _convolve(trace, a, v, mode, "direct")
+    if plain:
+        full = _convolve(trace, a, v, "full", "direct")
+    else:
+        kind = {"fill": CONSTANT, "pad": CONSTANT, "wrap": WRAP, "circular": WRAP}.get(boundary, REFLECT)
+        full = _convolve(trace, padded(trace, a, wide, wide, kind, fillvalue), v, "valid", "direct")
+    if mode == "full":
+        return full
+    starts = [(extent + flipped) // 2 for extent in wide]
+    return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
 
 
-records("scipy.signal", "convolve2d")(_plane("convolve2d", flipped=False))
-records("scipy.signal", "correlate2d")(_plane("correlate2d", flipped=True))
+records("scipy.signal", "convolve2d")(functools.partial(_plane, "convolve2d", False))
+records("scipy.signal", "correlate2d")(functools.partial(_plane, "correlate2d", True))
 
 
 # -- recursive filters -----------------------------------------------------------------------------------------------

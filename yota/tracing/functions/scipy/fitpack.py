@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from typing import Any
 
 from yota.tracing.functions.scipy.splines import basis, least_squares, not_a_knot, spline
@@ -122,23 +122,19 @@ def _gridded(
     return len(tx), tx, len(ty), ty, np.ravel(table), 0.0, -1
 
 
-def _of_two(*, grid: bool, slopes: bool) -> Callable[..., Any]:
+def _of_two(grid: bool, slopes: bool, trace: Trace, tx: Any, ty: Any, c: Any, kx: int, ky: int, *rest: Any) -> Any:
     """The form of a tensor-product spline, at the points of a grid or at each of several points."""
-
-    def form(trace: Trace, tx: Any, ty: Any, c: Any, kx: int, ky: int, *rest: Any) -> Any:
-        dx, dy, x, y = rest if slopes else (0, 0, *rest)
-        tx, ty, x, y = (trace.traced(each) for each in (tx, ty, x, y))
-        # Beyond its ends the spline has the values of the ends.
-        x, y = (np.minimum(np.maximum(at, t[k]), t[len(t) - k - 1]) for at, t, k in ((x, tx, kx), (y, ty, ky)))
-        table = np.reshape(trace.traced(c), (len(tx) - kx - 1, len(ty) - ky - 1))
-        rows = np.matmul(basis(trace, tx, kx, x, dx), table)
-        others = basis(trace, ty, ky, y, dy)
-        return (np.matmul(rows, others.T) if grid else np.sum(rows * others, axis=1)), 0
-
-    return form
+    dx, dy, x, y = rest if slopes else (0, 0, *rest)
+    tx, ty, x, y = (trace.traced(each) for each in (tx, ty, x, y))
+    # Beyond its ends the spline has the values of the ends.
+    x, y = (np.minimum(np.maximum(at, t[k]), t[len(t) - k - 1]) for at, t, k in ((x, tx, kx), (y, ty, ky)))
+    table = np.reshape(trace.traced(c), (len(tx) - kx - 1, len(ty) - ky - 1))
+    rows = np.matmul(basis(trace, tx, kx, x, dx), table)
+    others = basis(trace, ty, ky, y, dy)
+    return (np.matmul(rows, others.T) if grid else np.sum(rows * others, axis=1)), 0
 
 
-records(_PACK, "bispev")(_of_two(grid=True, slopes=False))
-records(_PACK, "bispeu")(_of_two(grid=False, slopes=False))
-records(_PACK, "parder")(_of_two(grid=True, slopes=True))
-records(_PACK, "pardeu")(_of_two(grid=False, slopes=True))
+records(_PACK, "bispev")(functools.partial(_of_two, True, False))
+records(_PACK, "bispeu")(functools.partial(_of_two, False, False))
+records(_PACK, "parder")(functools.partial(_of_two, True, True))
+records(_PACK, "pardeu")(functools.partial(_of_two, False, True))

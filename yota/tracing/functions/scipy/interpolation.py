@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.functions.scipy.splines import basis, filled, interval_of, not_a_knot, powers
@@ -103,17 +103,13 @@ def _evaluate_nd(trace: Trace, c: Any, xs: Any, ks: Any, xp: Any, dx: Any, extra
     filled(trace, out, found if extrapolate else np.where(inside[:, None], found, np.nan))
 
 
-def _of_any_library(name: str) -> Callable[..., Any]:
+def _of_any_library(name: str, trace: Trace, *args: Any) -> Any:
     """The form of a step of radial functions: SciPy has it in Python for other libraries' arrays."""
-
-    def form(trace: Trace, *args: Any) -> Any:
-        return getattr(sys.modules["scipy.interpolate._rbfinterp_xp"], name)(*args[:-1], np)
-
-    return form
+    return getattr(sys.modules["scipy.interpolate._rbfinterp_xp"], name)(*args[:-1], np)
 
 
 for _name in ("_build_and_solve_system", "compute_interpolation"):
-    records("scipy.interpolate._rbfinterp_np", _name)(_of_any_library(_name))
+    records("scipy.interpolate._rbfinterp_np", _name)(functools.partial(_of_any_library, _name))
 
 
 @records("scipy.interpolate", "BarycentricInterpolator.__init__")

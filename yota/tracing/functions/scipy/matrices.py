@@ -150,14 +150,10 @@ def _cho_solve(trace: Trace, c_and_lower: Any, b: Any) -> Any:
     return _solve_triangular(trace, factor, _solve_triangular(trace, factor, b, first, lower), last, lower)
 
 
-def _square(name: str) -> Callable[..., Any]:
+def _square(name: str, trace: Trace, A: Any) -> Any:
     """The form of a function of one square matrix."""
-
-    def form(trace: Trace, A: Any) -> Any:
-        known = trace.registry.primitive(name)
-        return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
-
-    return form
+    known = trace.registry.primitive(name)
+    return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
 
 
 @records("scipy.linalg", "solve_sylvester")
@@ -199,8 +195,8 @@ def _vector(trace: Trace, name: str, c: Any) -> Any:
     return c
 
 
-records("scipy.linalg", "logm")(_square("logm"))
-records("scipy.linalg", "sqrtm")(_square("sqrtm"))
+records("scipy.linalg", "logm")(functools.partial(_square, "logm"))
+records("scipy.linalg", "sqrtm")(functools.partial(_square, "sqrtm"))
 
 
 def _double(trace: Trace, a: Any) -> Any:

@@ -5,6 +5,7 @@ N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions, vo
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -138,19 +139,17 @@ _LAST = ("ncfdtri", "nctdtrit")
 """Inverses that take the probability last."""
 
 
-def _quantile(name: str, below: Callable[..., Any], density: Callable[..., Any], side: int) -> Callable[..., Any]:
+def _quantile(
+    name: str, below: Callable[..., Any], density: Callable[..., Any], side: int, trace: Trace, *args: Any
+) -> Any:
     """An inverse: the function's own value without a derivative, and two Newton steps that have one."""
-
-    def form(trace: Trace, *args: Any) -> Any:
-        p, *shapes = map(trace.traced, (args[-1], *args[:-1]) if name in _LAST else args)
-        x = trace.apply(trace.registry.primitive(name), args)
-        grid = np.exp2(np.floor(np.log2(_DIGITS / np.maximum(np.abs(_values(x)), 1e-300))))
-        x = np.rint(x * grid) / grid
-        for _ in range(2):
-            x = x - side * (below(x, *shapes) - p) / density(x, *shapes)
-        return x
-
-    return form
+    p, *shapes = map(trace.traced, (args[-1], *args[:-1]) if name in _LAST else args)
+    x = trace.apply(trace.registry.primitive(name), args)
+    grid = np.exp2(np.floor(np.log2(_DIGITS / np.maximum(np.abs(_values(x)), 1e-300))))
+    x = np.rint(x * grid) / grid
+    for _ in range(2):
+        x = x - side * (below(x, *shapes) - p) / density(x, *shapes)
+    return x
 
 
 for _module, _name, _below, _density, _side in (
@@ -160,7 +159,7 @@ for _module, _name, _below, _density, _side in (
     ("scipy.special", "ncfdtri", lambda x, a, b, c: _ncfdtr(a, b, c, x), _ncf_pdf, 1),
     ("scipy.special", "nctdtrit", lambda t, v, c: _nctdtr(v, c, t), _nct_pdf, 1),
 ):
-    records(_module, _name)(_quantile(_name, _below, _density, _side))
+    records(_module, _name)(functools.partial(_quantile, _name, _below, _density, _side))
 _form: Callable[..., Any]
 for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf, _nct_pdf, _nct_sf):
     by_formula(_form.__name__, _form)

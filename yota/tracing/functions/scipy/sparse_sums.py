@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -55,24 +56,20 @@ def _diagonals(trace: Trace, m: int, n: int, count: int, length: int, offsets: A
     return np.ravel(rows)[inside], np.ravel(columns)[inside], picked(trace, data, inside + 1)
 
 
-def _product_of(matrix: Callable[..., tuple[Any, Any, Any]], place: int | None) -> Callable[..., None]:
+def _product_of(matrix: Callable[..., tuple[Any, Any, Any]], place: int | None, trace: Trace, *args: Any) -> None:
     """The form of a kernel that adds a matrix times a vector, or, where ``place`` is their number, times several.
 
     matrix: gives row and column of each number, and the numbers.
     """
-
-    def form(trace: Trace, *args: Any) -> None:
-        *given, x, y = args
-        vectors = 0 if place is None else given.pop(place)
-        rows, columns, data = matrix(trace, *given)
-        data = np.ravel(trace.traced(data))
-        if vectors:
-            x, y, data = np.reshape(x, (-1, vectors)), np.reshape(y, (-1, vectors)), data[:, None]
-        elif np.ndim(y) > 1:
-            x, y = np.ravel(x), np.ravel(y)
-        _added(trace, y, (rows,), data * trace.traced(x)[constant(trace, columns)])
-
-    return form
+    *given, x, y = args
+    vectors = 0 if place is None else given.pop(place)
+    rows, columns, data = matrix(trace, *given)
+    data = np.ravel(trace.traced(data))
+    if vectors:
+        x, y, data = np.reshape(x, (-1, vectors)), np.reshape(y, (-1, vectors)), data[:, None]
+    elif np.ndim(y) > 1:
+        x, y = np.ravel(x), np.ravel(y)
+    _added(trace, y, (rows,), data * trace.traced(x)[constant(trace, columns)])
 
 
 for _name, _matrix, _place in (
@@ -88,7 +85,7 @@ for _name, _matrix, _place in (
     ("dia_matvec", _diagonals, None),
     ("dia_matvecs", _diagonals, 6),
 ):
-    records(MODULE, _name)(_product_of(_matrix, _place))
+    records(MODULE, _name)(functools.partial(_product_of, _matrix, _place))
 
 
 @records(MODULE, "csr_todense")

@@ -5,8 +5,8 @@ The pattern of a matrix is plain. A kernel that moves numbers runs on their posi
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from yota.ir.catalog import original
@@ -70,30 +70,26 @@ def picked(trace: Trace, data: Any, places: Any) -> Any:
     return np.concatenate([np.zeros(1, data.dtype), data])[constant(trace, places)]
 
 
-def _moving(name: str, source: int, target: int | None = None) -> Callable[..., Any]:
+def _moving(name: str, source: int, target: int | None, trace: Trace, *args: Any) -> Any:
     """The form of a kernel that moves the numbers of one argument into another, or gives them as its last result."""
-
-    def form(trace: Trace, *args: Any) -> Any:
-        data = args[source]
-        numbers = {target: np.zeros(np.shape(args[target or 0])), source: positions(np.shape(data))}
-        given = [
-            numbers[place] if place in numbers else pattern(trace, each, place < source) if np.ndim(each) else each
-            for place, each in enumerate(args)
-        ]
-        with paused():
-            found = kernel(name)(*given)
-        if target is None:
-            return (*found[:-1], picked(trace, data, found[-1]))
-        for number, each in enumerate(args):
-            if number == target:
-                put(each, picked(trace, data, given[target]))
-            elif number != source and is_tracer(each):
-                put(each, given[number])
-            elif np.ndim(each) and (number > source or source == target):
-                trace.captures.written(each)
-        return found
-
-    return form
+    data = args[source]
+    numbers = {target: np.zeros(np.shape(args[target or 0])), source: positions(np.shape(data))}
+    given = [
+        numbers[place] if place in numbers else pattern(trace, each, place < source) if np.ndim(each) else each
+        for place, each in enumerate(args)
+    ]
+    with paused():
+        found = kernel(name)(*given)
+    if target is None:
+        return (*found[:-1], picked(trace, data, found[-1]))
+    for number, each in enumerate(args):
+        if number == target:
+            put(each, picked(trace, data, given[target]))
+        elif number != source and is_tracer(each):
+            put(each, given[number])
+        elif np.ndim(each) and (number > source or source == target):
+            trace.captures.written(each)
+    return found
 
 
 _MOVES = {
@@ -113,7 +109,7 @@ _MOVES = {
 }
 """Places of the numbers among a kernel's arguments, and of those that it writes; None where it gives them."""
 for _name, _places in _MOVES.items():
-    records(MODULE, _name)(_moving(_name, *_places))
+    records(MODULE, _name)(functools.partial(_moving, _name, *_places))
 
 
 @records(MODULE, "csr_eliminate_zeros")

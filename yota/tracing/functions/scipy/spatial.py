@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -135,18 +136,14 @@ _COMPILED = "scipy.spatial.transform._rotation_cy"
 _WRITTEN = "scipy.spatial.transform._rotation_xp"
 
 
-def _written(name: str) -> Callable[..., Any]:
+def _written(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """The form of a function of quaternions; arrays have one axis before that of their numbers at least."""
-
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        own = getattr(sys.modules[_WRITTEN], name)
-        return own(*args, **keywords)
-
-    return form
+    own = getattr(sys.modules[_WRITTEN], name)
+    return own(*args, **keywords)
 
 
 for _name in (
     "align_vectors apply approx_equal as_davenport as_euler as_matrix as_mrp as_quat as_rotvec compose_quat "
     "from_davenport from_euler from_matrix from_mrp from_quat from_rotvec inv magnitude mean pow reduce setitem"
 ).split():
-    records(_COMPILED, _name)(_written(_name))
+    records(_COMPILED, _name)(functools.partial(_written, _name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -20,25 +21,17 @@ def scipy_special() -> Any:
     return sys.modules["scipy.special"]
 
 
-def _ruled(name: str) -> Callable[..., Any]:
+def _ruled(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """The form of a function that has a rule of the same name."""
-
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        return bind(trace, trace.registry.primitive(name), args, keywords)
-
-    return form
+    return bind(trace, trace.registry.primitive(name), args, keywords)
 
 
-def _of_numpy(name: str) -> Callable[..., Any]:
+def _of_numpy(name: str, trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
     """The form of a ufunc that NumPy has for real numbers."""
-
-    def form(trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
-        x = trace.traced(x)
-        own = getattr(scipy_special(), name)
-        ufunc = getattr(own, "recorded_from", own) if x.dtype.kind == "c" else getattr(np, name)
-        return ufunc(x, *args, **keywords)
-
-    return form
+    x = trace.traced(x)
+    own = getattr(scipy_special(), name)
+    ufunc = getattr(own, "recorded_from", own) if x.dtype.kind == "c" else getattr(np, name)
+    return ufunc(x, *args, **keywords)
 
 
 def _plain(trace: Trace, value: Any, what: str) -> Any:
@@ -54,8 +47,8 @@ def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
     if np.ndim(order) == 0:
         if not order:
             return special.psi(x)
-        return (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta")(trace, order + 1, x)
-    rest = (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta")(trace, np.maximum(order, 1) + 1, x)
+        return (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta", trace, order + 1, x)
+    rest = (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta", trace, np.maximum(order, 1) + 1, x)
     return np.where(order == 0, special.psi(x), rest)
 
 
@@ -128,28 +121,24 @@ def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def _spherical(name: str, sign: float, scale: float) -> Callable[..., Any]:
+def _spherical(name: str, sign: float, scale: float, trace: Trace, n: Any, z: Any, derivative: bool = False) -> Any:
     """The form of a spherical Bessel function, whose derivative mixes both neighbouring orders."""
-
-    def form(trace: Trace, n: Any, z: Any, derivative: bool = False) -> Any:
-        n = _plain(trace, n, f"the order of scipy.special.{name}")
-        ruled = _ruled(name)
-        if not derivative:
-            return ruled(trace, n, z)
-        below, above = ruled(trace, np.abs(n - 1), z), ruled(trace, n + 1, z)
-        return scale * (n * below + sign * (n + 1) * above) / (2 * n + 1)
-
-    return form
+    n = _plain(trace, n, f"the order of scipy.special.{name}")
+    ruled = functools.partial(_ruled, name)
+    if not derivative:
+        return ruled(trace, n, z)
+    below, above = ruled(trace, np.abs(n - 1), z), ruled(trace, n + 1, z)
+    return scale * (n * below + sign * (n + 1) * above) / (2 * n + 1)
 
 
-records("scipy.special", "lambertw")(_ruled("lambertw"))
-records("scipy.special", "sph_harm_y")(_ruled("sph_harm_y"))
-records("scipy.special", "spherical_jn")(_spherical("spherical_jn", -1, 1))
-records("scipy.special", "spherical_yn")(_spherical("spherical_yn", -1, 1))
-records("scipy.special", "spherical_in")(_spherical("spherical_in", 1, 1))
-records("scipy.special", "spherical_kn")(_spherical("spherical_kn", 1, -1))
+records("scipy.special", "lambertw")(functools.partial(_ruled, "lambertw"))
+records("scipy.special", "sph_harm_y")(functools.partial(_ruled, "sph_harm_y"))
+records("scipy.special", "spherical_jn")(functools.partial(_spherical, "spherical_jn", -1, 1))
+records("scipy.special", "spherical_yn")(functools.partial(_spherical, "spherical_yn", -1, 1))
+records("scipy.special", "spherical_in")(functools.partial(_spherical, "spherical_in", 1, 1))
+records("scipy.special", "spherical_kn")(functools.partial(_spherical, "spherical_kn", 1, -1))
 for _name in ("expm1", "log1p"):
-    records("scipy.special", _name)(_of_numpy(_name))
+    records("scipy.special", _name)(functools.partial(_of_numpy, _name))
 
 
 def _plainly(trace: Trace, name: str, keywords: dict[str, Any], **defaults: Any) -> None:
@@ -192,28 +181,32 @@ def _harmonic(trace: Trace, n: Any, m: Any, theta: Any, phi: Any) -> Any:
     return scipy_special().sph_harm_y(n, m, theta, phi)
 
 
-def _one(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def form(trace: Trace, n: Any, m: Any, *arguments: Any, **keywords: Any) -> Any:
-        _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
-        return np.asarray(function(trace, n, m, *arguments))[None]
+def _one(
+    name: str, function: Callable[..., Any], trace: Trace, n: Any, m: Any, *arguments: Any, **keywords: Any
+) -> Any:
+    _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
+    return np.asarray(function(trace, n, m, *arguments))[None]
 
-    return form
 
-
-def _all(name: str, function: Callable[..., Any], *, leading: bool = True) -> Callable[..., Any]:
+def _all(
+    name: str,
+    function: Callable[..., Any],
+    leading: bool,
+    trace: Trace,
+    n: int,
+    m: int,
+    *arguments: Any,
+    **keywords: Any,
+) -> Any:
     """The form of all functions of degrees up to ``n``; orders below 0 are counted from the end."""
-
-    def form(trace: Trace, n: int, m: int, *arguments: Any, **keywords: Any) -> Any:
-        _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
-        orders = [*range(int(m) + 1), *range(-int(m), 0)]
-        degrees = range(int(n) + 1)
-        found = np.stack([np.stack([function(trace, each, order, *arguments) for order in orders]) for each in degrees])
-        return found[None] if leading else found
-
-    return form
+    _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
+    orders = [*range(int(m) + 1), *range(-int(m), 0)]
+    degrees = range(int(n) + 1)
+    found = np.stack([np.stack([function(trace, each, order, *arguments) for order in orders]) for each in degrees])
+    return found[None] if leading else found
 
 
 for _name, _function in {"sph_legendre_p": _spherical_legendre, "assoc_legendre_p": _associated}.items():
-    records("scipy.special", _name)(_one(_name, _function))
-    records("scipy.special", f"{_name}_all")(_all(f"{_name}_all", _function))
-records("scipy.special", "sph_harm_y_all")(_all("sph_harm_y_all", _harmonic, leading=False))
+    records("scipy.special", _name)(functools.partial(_one, _name, _function))
+    records("scipy.special", f"{_name}_all")(functools.partial(_all, f"{_name}_all", _function, True))
+records("scipy.special", "sph_harm_y_all")(functools.partial(_all, "sph_harm_y_all", _harmonic, False))

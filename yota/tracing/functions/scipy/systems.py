@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -92,32 +93,31 @@ def solved_by(factors: Any) -> Callable[..., Any]:
     return solve
 
 
-def _iteration(name: str) -> Callable[..., Any]:
-    def form(trace: Trace, A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any) -> tuple[Any, int]:
-        sparse = sys.modules["scipy.sparse"]
-        if not (sparse.issparse(A) or isinstance(A, np.ndarray)):
-            raise trace.unrecorded(f"scipy.sparse.linalg.{name} of an operator", "Pass a matrix.")
-        if is_traced([M, getattr(M, "data", None)]):
-            raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a traced M", "Leave M out, or pass a plain one.")
-        options = {key: value for key, value in options.items() if value is not None}
-        if options.pop("callback", None) is not None or any(map(is_traced, options.values())):
-            raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a callback or traced tolerances", "Leave it out.")
-        form = A.format if sparse.issparse(A) else "dense"
-        matrix = (A if sparse.issparse(A) else sparse.csc_array(trace.traced(A))).tocsc()
-        matrix.sum_duplicates()
-        places = pattern(trace, matrix.indices), rows_of(pattern(trace, matrix.indptr))
-        b = trace.traced(b)
-        kind = np.result_type(matrix.dtype, b.dtype, np.float32)
-        right = np.ravel(b).astype(kind, copy=False)
-        solver = Iterative(name, _named(options), M, form)
-        found = system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
-        return np.reshape(found, b.shape), 0
-
-    return form
+def _iteration(
+    name: str, trace: Trace, A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any
+) -> tuple[Any, int]:
+    sparse = sys.modules["scipy.sparse"]
+    if not (sparse.issparse(A) or isinstance(A, np.ndarray)):
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} of an operator", "Pass a matrix.")
+    if is_traced([M, getattr(M, "data", None)]):
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a traced M", "Leave M out, or pass a plain one.")
+    options = {key: value for key, value in options.items() if value is not None}
+    if options.pop("callback", None) is not None or any(map(is_traced, options.values())):
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a callback or traced tolerances", "Leave it out.")
+    form = A.format if sparse.issparse(A) else "dense"
+    matrix = (A if sparse.issparse(A) else sparse.csc_array(trace.traced(A))).tocsc()
+    matrix.sum_duplicates()
+    places = pattern(trace, matrix.indices), rows_of(pattern(trace, matrix.indptr))
+    b = trace.traced(b)
+    kind = np.result_type(matrix.dtype, b.dtype, np.float32)
+    right = np.ravel(b).astype(kind, copy=False)
+    solver = Iterative(name, _named(options), M, form)
+    found = system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
+    return np.reshape(found, b.shape), 0
 
 
 for _name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"):
-    records("scipy.sparse.linalg", _name)(_iteration(_name))
+    records("scipy.sparse.linalg", _name)(functools.partial(_iteration, _name))
 
 
 @records(

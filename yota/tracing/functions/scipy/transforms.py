@@ -20,25 +20,18 @@ _MOST = 2048
 """Rows of a matrix of cosines: what is larger is refused."""
 
 
-def _fourier(name: str) -> Callable[..., Any]:
-    def form(trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
-        # The rest says how SciPy computes, not what.
-        chosen = {key: value for key, value in keywords.items() if key not in ("overwrite_x", "workers", "plan")}
-        return getattr(np.fft, name)(trace.traced(x), *args[:3], **chosen)
-
-    return form
+def _fourier(name: str, trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
+    # The rest says how SciPy computes, not what.
+    chosen = {key: value for key, value in keywords.items() if key not in ("overwrite_x", "workers", "plan")}
+    return getattr(np.fft, name)(trace.traced(x), *args[:3], **chosen)
 
 
-def _of_waves(name: str) -> Callable[..., Any]:
+def _of_waves(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """The form of a transform in Python, which calls the compiled one that it holds."""
-
-    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        held = getattr(sys.modules[_HOME], name)
-        held = getattr(held, "__wrapped__", held)
-        forward, compiled = held.args
-        return held.func(forward, functools.partial(_along, trace, compiled, (1, 3)), *args, **keywords)
-
-    return form
+    held = getattr(sys.modules[_HOME], name)
+    held = getattr(held, "__wrapped__", held)
+    forward, compiled = held.args
+    return held.func(forward, functools.partial(_along, trace, compiled, (1, 3)), *args, **keywords)
 
 
 def _along(trace: Trace, compiled: Callable[..., Any], places: tuple[int, int], x: Any, *args: Any) -> Any:
@@ -80,22 +73,18 @@ _INVERSES = {None: "forward", "backward": "forward", "forward": "backward", "ort
 """The norms of inverse transforms."""
 
 
-def _hermitian(name: str) -> Callable[..., Any]:
+def _hermitian(name: str, trace: Trace, x: Any, s: Any, axes: Any, norm: Any) -> Any:
     """The form of a transform along several axes whose result is real, or whose argument is."""
-
-    def form(trace: Trace, x: Any, s: Any, axes: Any, norm: Any) -> Any:
-        x = trace.traced(x)
-        if name.startswith("i"):
-            return np.conjugate(np.fft.rfftn(x, s, axes, _INVERSES[norm]))
-        return np.fft.irfftn(np.conjugate(x), s, axes, _INVERSES[norm])
-
-    return form
+    x = trace.traced(x)
+    if name.startswith("i"):
+        return np.conjugate(np.fft.rfftn(x, s, axes, _INVERSES[norm]))
+    return np.fft.irfftn(np.conjugate(x), s, axes, _INVERSES[norm])
 
 
 for _name in ("hfft2", "ihfft2", "hfftn", "ihfftn"):
-    records("scipy.fft", _name)(_hermitian(_name))
+    records("scipy.fft", _name)(functools.partial(_hermitian, _name))
 for _name in _FOURIER:
-    records("scipy.fft", _name)(_fourier(_name))
+    records("scipy.fft", _name)(functools.partial(_fourier, _name))
 for _name in (*_WAVES, *(f"{each}n" for each in _WAVES)):
-    records("scipy.fft", _name)(_of_waves(_name))
-    records(_HOME, _name)(_of_waves(_name))
+    records("scipy.fft", _name)(functools.partial(_of_waves, _name))
+    records(_HOME, _name)(functools.partial(_of_waves, _name))
