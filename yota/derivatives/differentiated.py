@@ -7,7 +7,7 @@ import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from yota.tracing.state import current
 from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
+
+Forms: TypeAlias = Sequence[ResultForm]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,12 +229,7 @@ class Differentiated:
         return record(function, arguments.leaves, arguments.rebuild, **how)
 
     def derived(
-        self,
-        recorded: Recording,
-        arguments: Arguments,
-        layout: Layout,
-        forms: Sequence[ResultForm] = (),
-        target: Target | None = None,
+        self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """A recorded tape with its derivatives; the target is None inside a trace.
 

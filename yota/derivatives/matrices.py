@@ -16,7 +16,7 @@ from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Instead, Target, rolled, simplified
-from yota.derivatives.differentiated import Differentiated, inside
+from yota.derivatives.differentiated import Differentiated, Forms, inside
 from yota.derivatives.directions import row_by_row, stacked
 from yota.derivatives.joint import Joint
 from yota.derivatives.prepared import Prepared
@@ -118,12 +118,7 @@ class Matrices(Differentiated):
         return found
 
     def derived(
-        self,
-        recorded: Recording,
-        arguments: Arguments,
-        layout: Layout,
-        forms: Sequence[ResultForm] = (),
-        target: Target | None = None,
+        self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """The tape of all entries, and their positions if requested."""
         leaf = only_leaf(layout, arguments)

@@ -15,7 +15,7 @@ from yota.compilation.layout import Layout, only_leaf
 from yota.compilation.specialise import Gradient, Target, simplified
 from yota.compilation.words import worded
 from yota.derivatives.calling import caller, form_of
-from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.differentiated import Differentiated, Forms
 from yota.derivatives.directions import along, product_of
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
@@ -102,12 +102,7 @@ class HessianProducts(Differentiated):
         return record(function, [*leaves, direction], lambda values: arguments.rebuild(values)[:-1], **how)
 
     def derived(
-        self,
-        recorded: Recording,
-        arguments: Arguments,
-        layout: Layout,
-        forms: Sequence[ResultForm] = (),
-        target: Target | None = None,
+        self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """The tape of the product."""
         leaf, tape, known = only_leaf(layout, arguments), recorded.tape, registry()

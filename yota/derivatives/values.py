@@ -11,7 +11,7 @@ from yota.compilation.layout import Layout
 from yota.compilation.scalar_code import short_value
 from yota.compilation.specialise import Gradient, Target
 from yota.derivatives.calling import Derivative
-from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.differentiated import Differentiated, Forms
 from yota.ir.tape import Tape
 from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm, parted
@@ -37,12 +37,7 @@ class Values(Differentiated):
         return super().recorded(parted(function, forms), arguments, layout, forms, exact=exact, **how)
 
     def derived(
-        self,
-        recorded: Recording,
-        arguments: Arguments,
-        layout: Layout,
-        forms: Sequence[ResultForm] = (),
-        target: Target | None = None,
+        self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """The tape of the value."""
         return Gradient.of(recorded, recorded.tape, (), forms)

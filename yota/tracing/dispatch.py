@@ -14,11 +14,11 @@ from yota.errors import MissingRuleError, TracingError
 from yota.ir.location import where
 from yota.rules.display import template
 from yota.tracing.aliasing import functions, settled
-from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
 from yota.tracing.cupy_names import lifted
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
+from yota.tracing.intercept import bind
 from yota.tracing.location import here
 from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, transformed

@@ -20,7 +20,7 @@ from yota.tracing.functions.scipy.systems import solved_by
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
-from yota.tracing.interpreter.generated import initialise, is_generated, reading
+from yota.tracing.interpreter.functions import initialise, is_generated, reading
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer, transformed

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.rules.statics import axes_of
-from yota.tracing.binding import bind
 from yota.tracing.implementations import records
+from yota.tracing.intercept import bind
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
