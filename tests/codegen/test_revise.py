@@ -146,6 +146,24 @@ def test_nesting_does_not_cancel_what_the_user_adds_and_takes_away_again():
     assert nested(table, table.original, seed=1) == table.original
 
 
+def test_what_all_terms_have_is_pulled_out_at_once():
+    terms = [term(-3.0, X, Y), term(3.0, X, Z), term(-3.0, X, W), term(1.0, Y, Z)]
+    system = system_of(terms)
+    table = Table(system)
+    table.sums = nested(table, table.original)
+    found = system_in(table)
+    assert expanded(found) == expanded(system)
+    assert weight(found) == 6
+
+
+def test_a_coefficient_is_pulled_out_of_the_first_terms_of_an_ordered_sum_alone():
+    first, second = [term(2.0, X), term(2.0, Y), term(1.0, Z)], [term(1.0, Z), term(2.0, X), term(2.0, Y)]
+    system = system_of(first, second, ordered=(0, 1))
+    table = Table(system)
+    found = nested(table, table.original)
+    assert [len(found[atom]) for atom in table.original] == [2, 3]
+
+
 @pytest.mark.parametrize("numbers", [(0.1, 0.1, 0.5), (2.0**-600, 2.0**-600, 2.0**600)])
 def test_a_quotient_of_coefficients_that_is_rounded_is_not_used(numbers):
     # 0.5 / 0.1 is 5.0, but 0.5 is not five times the number next to 0.1; and 2.0**1200 is none at all.

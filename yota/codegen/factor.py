@@ -166,6 +166,9 @@ class _Factoring:
             for atom, terms in self.sums.items():
                 if len(terms) > 1:
                     base = self._base(atom)
+                    if len(terms) == 2 and not self.options.lone:
+                        see(atom, base, base + 1, True, touched)
+                        continue
                     for first, second, alike in table.paired(atom, terms):
                         see(atom, base + first, base + second, alike, touched)
         self._push(touched)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import heapq
 import random
+from collections import defaultdict
 
 from yota.codegen.polynomials import common, multiply, quotient
 from yota.codegen.table import MANY, Sums, Table
@@ -35,7 +36,7 @@ class _Nesting:
         self.sums = dict(sums)
         self.pending = [*sums]
         self.costs = table.costs(most)
-        self.choose = choose
+        self.ranks = defaultdict[float, float](choose.random if choose else float)
         self.made: dict[tuple[bool, tuple[int, ...]], int] = {}
 
     def readers(self, terms: tuple[int, ...]) -> dict[float, list[int]]:
@@ -62,9 +63,9 @@ class _Nesting:
 
     def nest(self, sum: int, terms: list[int], readers: dict[float, list[int]]) -> None:
         """Pull factors out of one sum; the sums that this makes are pending."""
-        ordered, choose = sum in self.table.ordered, self.choose
+        ordered, ranks = sum in self.table.ordered, self.ranks
         queue = [
-            (-len(places), choose.random() if choose else 0.0, number, factor)
+            (-len(places), ranks[factor], number, factor)
             for number, (factor, places) in enumerate(readers.items())
             if len(places) > 1
         ]

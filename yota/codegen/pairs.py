@@ -37,9 +37,9 @@ def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
     """
     if len(monomial) < 2:
         return {(atom, atom): exponent // 2 for atom, exponent in monomial.items() if exponent > 1}
+    if max(monomial.values()) == 1:
+        return dict.fromkeys(itertools.combinations(sorted(monomial), 2), 1)
     factors = sorted(monomial.items())
-    if len(factors) == 2 and factors[0][1] == factors[1][1] == 1:
-        return {(factors[0][0], factors[1][0]): 1}
     found = {
         (one, other): min(exponent, times) for (one, exponent), (other, times) in itertools.combinations(factors, 2)
     }
