@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,7 +117,7 @@ class _Writer:
                 # The object may get attributes later.
                 self._step("object", name, self.object(kind), self.object([]))
             return
-        names = {key: f"x{next(self.serial)}" for key, _ in parts} if _are_names([key for key, _ in parts]) else {}
+        names = {key: f"x{next(self.serial)}" for key, _ in parts} if all(type(key) is str for key, _ in parts) else {}
         if (isinstance(value, tuple) and kind.__iter__ is tuple.__iter__) or kind is list:
             held = tuple(f"x{next(self.serial)}" for _ in parts)
             self._step("sequence", name, self.object(kind), "", held)
@@ -126,7 +126,8 @@ class _Writer:
             self._step("dict", name, self.object(kind), self.object(list(value)), held)
         elif has_attributes(value) and _is_simple(value) and set(value.__dict__) == set(names):
             held = tuple(names.values())
-            self._step("object", name, self.object(kind), self.object(list(value.__dict__)), _ordered(value, names))
+            ordered = tuple(names[each] for each in value.__dict__)
+            self._step("object", name, self.object(kind), self.object(list(value.__dict__)), ordered)
         else:
             raise _UnknownError
         for inner, (_, part) in zip(held, parts, strict=True):
@@ -134,14 +135,6 @@ class _Writer:
 
     def _step(self, kind: str, name: str, of: str, value: str = "", parts: tuple[str, ...] = ()) -> None:
         self.steps.append(_Step(kind, name, of, value, parts))
-
-
-def _are_names(keys: Sequence[Any]) -> bool:
-    return all(type(key) is str for key in keys)
-
-
-def _ordered(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(names[name] for name in value.__dict__)
 
 
 def _is_simple(value: Any) -> bool:

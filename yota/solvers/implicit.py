@@ -198,12 +198,12 @@ class Implicit:
         builder = tape.builder()
         if single:
             (found,) = reverse(
-                tape, builder, {output: _constant(builder, type, np.ones(type.shape))}, [solution], registry
+                tape, builder, {output: constant(builder, type, np.ones(type.shape))}, [solution], registry
             )
             found = zeros_like(builder, solution) if found is None else found
             return dce.run(builder.finish([match(builder, found, builder.types[solution])]))
         if size <= _FEW:
-            rows = [_row(tape, builder, _constant(builder, type, unit), registry) for unit in _units(type)]
+            rows = [_row(tape, builder, constant(builder, type, unit), registry) for unit in _units(type)]
             return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
         seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
         one = dce.run(builder.finish([_row(tape, builder, seed, registry)]))
@@ -223,7 +223,8 @@ def _row(tape: Tape, builder: TapeBuilder, seed: int, registry: Registry) -> int
     return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})
 
 
-def _constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
+def constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
+    """A constant of a type, as a variable."""
     array = np.asarray(value, type.dtype)
     array.flags.writeable = False
     return builder.constant(array if type.shape else array[()].item() if type.weak else array[()])

@@ -19,7 +19,7 @@ from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.rules.registry import Registry
 from yota.solvers.calls import Call, Path, recorded, solution_at
-from yota.solvers.implicit import Host, Implicit, Solution
+from yota.solvers.implicit import Host, Implicit, Solution, constant
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 
@@ -90,7 +90,7 @@ class Minimum(Host):
         tape = replace(tape, outputs=tape.outputs[:1], guards=())
         (value,), solution = tape.outputs, tape.inputs[0].variable
         builder, type = tape.builder(), tape.types[value]
-        weights = self._weights(builder, value) if self.squares else _ones(builder, type)
+        weights = self._weights(builder, value) if self.squares else constant(builder, type, np.ones(type.shape))
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
         slope = zeros_like(builder, solution) if slope is None else match(builder, slope, builder.types[solution])
         where = builder.types[solution]
@@ -132,14 +132,6 @@ class Minimum(Host):
         inside = emit("less_equal", z, one)
         far = emit("sqrt", emit("where", inside, one, z))
         return emit("divide", value, emit("where", inside, one, far))
-
-
-def _ones(builder: TapeBuilder, type: TensorType) -> int:
-    if type.weak:
-        return builder.constant(1.0)
-    array = np.ones(type.shape, type.dtype)
-    array.flags.writeable = False
-    return builder.constant(array if type.shape else array[()])
 
 
 def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:

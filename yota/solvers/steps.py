@@ -18,7 +18,7 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.solvers.calls import Call, Path, recorded, solution_at
-from yota.solvers.implicit import Host, Solution, emitted
+from yota.solvers.implicit import Host, Solution, constant, emitted
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
 
@@ -221,7 +221,7 @@ class _Scheme:
         slopes.append(self._rate(inner, emit("add", t, h), after, read))
         rows = [after]
         if self.interpolates and isinstance(method.P, np.ndarray):
-            empty = inner.constant(_zeros(self.type))
+            empty = constant(inner, self.type, np.zeros(self.type.shape))
             sums = [total(column, slopes) for column in method.P.T]
             parts = [empty if each is None else emit("multiply", h, each) for each in sums]
             rows = [y, inner.emit(primitive("stack"), parts, {"axis": 0})]
@@ -269,12 +269,6 @@ class _Scheme:
                 found = self.emit("add", self.emit("multiply", found, rest if number % 2 else x), each)
             found = self.emit("multiply", found, x)
         return self.emit("transpose", self.emit("add", found, y), axes=(1, 0))
-
-
-def _zeros(type: TensorType) -> Any:
-    array = np.zeros(type.shape, type.dtype)
-    array.flags.writeable = False
-    return array
 
 
 @calls_back("scipy.integrate", "solve_ivp")

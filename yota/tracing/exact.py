@@ -63,12 +63,11 @@ def record_call(
         ]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not _is_fresh(result, values):
-        return _view(trace, operands, replace(form, view=True)) if function in _OTHER_VIEWS else NotImplemented
+        if function not in _OTHER_VIEWS:
+            return NotImplemented
+        static = {"form": replace(form, view=True)}
+        return derived(operands[0], Look(lambda base: trace.apply(primitive("call"), (base,), static)))
     return trace.record(primitive("call"), variables, {"form": form}, result)
-
-
-def _view(trace: Trace, operands: Sequence[Any], form: Form) -> Any:
-    return derived(operands[0], Look(lambda base: trace.apply(primitive("call"), (base,), {"form": form})))
 
 
 def _is_one_op(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

@@ -139,7 +139,8 @@ class _Tracked:
         return other // self, other % self
 
     def __reduce__(self) -> Any:
-        return _kind(self), (_plain(self),)
+        plain = _plain(self)
+        return type(plain), (plain,)
 
     def _noted(self, operation: str, *others: Any, outcome: Any) -> Any:
         self.decisions.note(operation, (self, *others), outcome)
@@ -164,10 +165,6 @@ class Size(_Tracked, int):  # type: ignore[misc]
 
 class _Ratio(_Tracked, float):  # type: ignore[misc]
     """A float that depends on sizes."""
-
-
-def _kind(value: Any) -> type:
-    return int if isinstance(value, int) else float
 
 
 def _plain(value: Any) -> Any:

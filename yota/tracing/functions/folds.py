@@ -99,11 +99,8 @@ def _log_sum(
 
 
 def _skipping_nan(name: str, fill: float, array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    return getattr(np, f"nan{name}")(array, axis=axis, keepdims=keepdims, **_chosen(where, fill))
-
-
-def _chosen(where: Any, fill: float) -> dict[str, Any]:
-    return {} if where is True else {"where": where, "initial": fill}
+    chosen = {} if where is True else {"where": where, "initial": fill}
+    return getattr(np, f"nan{name}")(array, axis=axis, keepdims=keepdims, **chosen)
 
 
 def _negated(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:

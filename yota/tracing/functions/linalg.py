@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from yota.tracing.functions.reductions import root
 from yota.tracing.implementations import implements
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -188,12 +189,7 @@ def _floating(trace: Trace, x: Any) -> Any:
 
 def _euclidean(trace: Trace, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     square = np.real(x * np.conjugate(x)) if x.dtype.kind == "c" else x * x
-    return _root(trace, np.sum(square, axis=axes, keepdims=keepdims))
-
-
-def _root(trace: Trace, square: Any) -> Any:
-    """The square root of a sum of squares; at 0, the tip of a cone, its derivative is taken to be 0."""
-    return trace.apply(trace.registry.primitive("_root"), (square,))
+    return root(trace, np.sum(square, axis=axes, keepdims=keepdims))
 
 
 def _vector_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:

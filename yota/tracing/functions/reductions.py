@@ -154,7 +154,7 @@ def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
 
 
 def root(trace: Trace, variance: Any) -> Any:
-    """The standard deviation that belongs to a variance."""
+    """The square root of a variance or a sum of squares; at 0, the tip of a cone, its derivative is taken to be 0."""
     if variance.dtype.kind == "c":
         # dtype=complex: the variance of what has no imaginary part, or NumPy's own sense of one.
         return np.sqrt(variance)

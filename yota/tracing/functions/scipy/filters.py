@@ -110,15 +110,12 @@ def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = Non
     longer = np.concatenate([x, np.zeros(shape)], axis=axis)
     # What the states hold goes through the recursive part alone; what they hold afterwards is found from what the
     # filter would go on to give.
-    whole = _filtered(trace, b, a, longer, axis) + _filtered(trace, a[:1], a, _lengthened(before, x, axis), axis)
+    held = np.concatenate([before, np.zeros(x.shape)], axis=axis)
+    whole = _filtered(trace, b, a, longer, axis) + _filtered(trace, a[:1], a, held, axis)
     cut = x.shape[axis]
     rest = np.take(whole, np.arange(cut, cut + count), axis=axis)
     after = _filtered(trace, a / a[0], np.ones(1), rest, axis) if count else rest
     return np.take(whole, np.arange(cut), axis=axis), after
-
-
-def _lengthened(before: Any, x: Any, axis: int) -> Any:
-    return np.concatenate([before, np.zeros(x.shape)], axis=axis)
 
 
 def _filtered(trace: Trace, b: Any, a: Any, x: Any, axis: int) -> Any:

@@ -177,10 +177,6 @@ def _associated(trace: Trace, n: Any, m: Any, z: Any) -> Any:
     return found if m >= 0 else (-1) ** m * math.factorial(n + m) / math.factorial(n - m) * found
 
 
-def _harmonic(trace: Trace, n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    return scipy_special().sph_harm_y(n, m, theta, phi)
-
-
 def _one(
     name: str, function: Callable[..., Any], trace: Trace, n: Any, m: Any, *arguments: Any, **keywords: Any
 ) -> Any:
@@ -209,4 +205,6 @@ def _all(
 for _name, _function in {"sph_legendre_p": _spherical_legendre, "assoc_legendre_p": _associated}.items():
     records("scipy.special", _name)(functools.partial(_one, _name, _function))
     records("scipy.special", f"{_name}_all")(functools.partial(_all, f"{_name}_all", _function, True))
-records("scipy.special", "sph_harm_y_all")(functools.partial(_all, "sph_harm_y_all", _harmonic, False))
+records("scipy.special", "sph_harm_y_all")(
+    functools.partial(_all, "sph_harm_y_all", lambda trace, *args: scipy_special().sph_harm_y(*args), False)
+)
