@@ -12,11 +12,9 @@ from yota.tracing import subclassed  # noqa: F401  (it registers what it impleme
 from yota.tracing.functions import (  # noqa: F401  (they register what they implement or record)
     algebra,
     coefficients,
-    folds,
     insertion,
     linalg,
     mathematics,
-    omission,
     padding,
     places,
     reductions,
