@@ -30,7 +30,7 @@ class Storage:
         and the variable's number).
     inherits: for a variable that is written over another one: that other.
     roots: for each variable, those whose memory it may look at.
-    fresh: owners of memory that this call allocates and nobody else keeps.
+    made: owners of memory that this call allocates and nobody else keeps.
     """
 
     slot: dict[Key, int]

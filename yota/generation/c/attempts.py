@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.errors import ArgumentError, CodegenError
-from yota.generation.c.arithmetic import whole
+from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.functions import Recording
 from yota.generation.c.interface import Parameter
 from yota.generation.c.written import recorded
@@ -18,7 +18,7 @@ from yota.generation.conditions import Conditions, demand
 from yota.generation.provenance import called
 from yota.generation.request import Request
 from yota.generation.sizing import Sized, sized
-from yota.generation.varying import Separated
+from yota.generation.varying import Separated, Varying
 from yota.ir.extents import Extent
 from yota.ir.tape import Tape
 
@@ -56,6 +56,11 @@ class AllSizes:
         found = self.sized.separated(tapes, self.samples, negative=False)
         demand(tapes, self._demand)
         return found
+
+    def number(self, varying: Varying) -> str:
+        """The text of a number that comes from sizes."""
+        spelled = whole if varying.type.dtype.kind in "iu" else real
+        return str(spelled(varying.text, self.names))
 
     def larger(self, values: Sequence[int]) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""

@@ -14,7 +14,7 @@ from yota.codegen.c.standalone import Shared
 from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES, Made, Sizes
 from yota.codegen.c.types import c_type
 from yota.errors import ArgumentError
-from yota.generation.c.arithmetic import real, whole
+from yota.generation.c.arithmetic import whole
 from yota.generation.c.attempts import AllSizes, at_samples
 from yota.generation.c.extension import SizedCall
 from yota.generation.c.filling import COUNTERS, filling
@@ -89,8 +89,7 @@ class _Sized(AllSizes):
     def _made(self, varying: Varying, name: str, counters: Sequence[str]) -> Made:
         kind = c_type(varying.type.dtype)
         if not varying.type.shape:
-            value = whole if varying.type.dtype.kind in "iu" else real
-            return Made(name, kind, str(value(varying.text, self.names)))
+            return Made(name, kind, self.number(varying))
         extents = list(map(str, varying.shape))
         *loops, statement = filling(varying.text, name, extents, kind, self.names, counters)
         return Made(name, kind, statement, math.prod(varying.shape), tuple(loops), varying.counts)

@@ -12,7 +12,7 @@ from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.places import MOST
 from yota.codegen.cuda.scatter import is_addition
-from yota.generation.c.arithmetic import real, whole
+from yota.generation.c.arithmetic import whole
 from yota.generation.c.attempts import AllSizes, at_samples
 from yota.generation.c.functions import Recording
 from yota.generation.cuda.filling import fillings
@@ -68,7 +68,7 @@ class _Sized(AllSizes):
 
     def _spelled_in_python(self, text: str) -> Spelled:
         found = whole(text, self.names)
-        return Spelled(found.replace(" / ", " // "), found.level)
+        return Spelled(_whole(found), found.level)
 
     def _in_python(self, number: int) -> object:
         return Extent(number.values, self.python) if isinstance(number, Extent) else number
@@ -97,12 +97,8 @@ class _Sized(AllSizes):
             function,
             python=(*self._opening(writer, made), *function.python),
             failed=self.conditions.failed(),
-            made=tuple(f"const {c_type(one.type.dtype)} {one.hint} = {self._value(one)};" for one in made),
+            made=tuple(f"const {c_type(one.type.dtype)} {one.hint} = {self.number(one)};" for one in made),
         )
-
-    def _value(self, varying: Varying) -> str:
-        spelled = whole if varying.type.dtype.kind in "iu" else real
-        return str(spelled(varying.text, self.names))
 
     def _from_axis(self, size: str, name: str, axis: int) -> Sequence[str]:
         """Statements of Python that find a size from an axis of the argument ``name``."""
@@ -118,7 +114,7 @@ class _Sized(AllSizes):
         lines += [f"if {self.conditions.failed('or')}:"]
         lines += [f'    raise ValueError("sizes must be {self.conditions.described()}")']
         for one in made:
-            value = self._value(one).replace("(double)", "").replace("sqrt(", "math.sqrt(")
+            value = self.number(one).replace("(double)", "").replace("sqrt(", "math.sqrt(")
             lines.append(f"{one.hint} = {value if one.type.dtype.kind == 'f' else _whole(value)}")
         return lines
 
