@@ -143,4 +143,4 @@ def _slopes(tape: Tape, arguments: tuple[Any, ...]) -> list[Any]:
     found = gradient_tape(tape, wrt, registry())
     played = found.tape.play(*arguments)
     values = iter(played[1:] if isinstance(played, tuple) else ())
-    return [np.zeros(1) if each is None else next(values) for each in found.variables]
+    return [0.0 if each is None else next(values) for each in found.variables]
