@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import statistics
 import tempfile
@@ -77,6 +78,13 @@ def by_hand(w: Any, files: list[tuple[str, str]]) -> Any:
 
     values, gradients = zip(*read(files, use), strict=True)
     return sum(values), sum(gradients)
+
+
+def by_hands(pool: Any, w: Any, files: list[tuple[str, str]]) -> Any:
+    """The same in two processes, which share nothing."""
+    half = len(files) // 2
+    parts = pool.starmap(by_hand, [(w, files[:half]), (w, files[half:])])
+    return tuple(map(sum, zip(*parts, strict=True)))
 
 
 @contextlib.contextmanager
@@ -154,7 +162,8 @@ def timed(
     )
     cores = sorted(os.sched_getaffinity(0))
     wanted = by_hand(w, files)
-    with cluster(cores[:1], memory) as one, cluster(cores[:2], memory) as two:
+    spawn = multiprocessing.get_context("spawn")
+    with cluster(cores[:1], memory) as one, cluster(cores[:2], memory) as two, spawn.Pool(2) as pool:
 
         def by(client: Any, *given: Any) -> Callable[[], Any]:
             def call() -> Any:
@@ -179,6 +188,7 @@ def timed(
         large = {
             "one process reads": (alone(read, files), time.process_time),
             "one process, by hand": (alone(by_hand, w, files), time.process_time),
+            "two processes, by hand": (alone(by_hands, pool, w, files), time.process_time),
             "yota, one core": (by(one, w, *data), lambda: cpu_of(one)),
             "yota, two cores": (by(two, w, *data), lambda: cpu_of(two)),
         }
@@ -207,10 +217,12 @@ def bars(found: dict[str, Times], chunks: int) -> list[tuple[str, float, str, li
     to_read = pairs("yota, two cores, from disk", "one process reads, from disk")
     to_add = pairs("small chunks, yota, two cores", "small chunks, by hand")
     to_scale = pairs("yota, one core, from memory", "yota, two cores, from memory")
+    plain = pairs("one process, by hand, from memory", "two processes, by hand, from memory")
     return [
         ("times as long as one process reads, two cores, from disk", _TO_READ, "most", [a / b for a, b in to_read]),
         ("ms more for a small chunk than by hand", _TO_ADD, "most", [(a - b) / chunks * 1e3 for a, b in to_add]),
         ("times as fast on two cores as on one, from memory", _TO_SCALE, "least", [a / b for a, b in to_scale]),
+        ("the same by hand, two processes without Dask", _TO_SCALE, "least", [a / b for a, b in plain]),
     ]
 
 
