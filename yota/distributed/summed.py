@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import dask
 from dask.base import get_scheduler
@@ -32,6 +35,9 @@ _FAN = 16
 """Number of sums that one task adds: a power of two."""
 _MOST = 16
 """Largest number of chunks in one task: a power of two."""
+_ASKED_AGAIN = 5.0
+"""Seconds after which a cluster may have other workers."""
+_known_threads: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
 _MOST_COPIED = 1 << 16
 """Largest number of bytes of functions and arguments that each task has for itself."""
 
@@ -178,11 +184,15 @@ def _together(found: Sequence[Source]) -> int:
 
 
 def _threads() -> int:
-    """Total number of worker threads."""
+    """Total number of worker threads; for some seconds as it was, since each question costs milliseconds."""
     client: Any = getattr(get_scheduler(), "__self__", None)
-    if hasattr(client, "nthreads") and not client.asynchronous:
-        return sum(map(int, client.nthreads().values())) or 1
-    return int(CPU_COUNT)
+    if not hasattr(client, "nthreads") or client.asynchronous:
+        return int(CPU_COUNT)
+    asked, found = _known_threads.get(client, (-math.inf, 0))
+    if time.monotonic() - asked > _ASKED_AGAIN:
+        found = sum(map(int, client.nthreads().values())) or 1
+        _known_threads[client] = time.monotonic(), found
+    return found
 
 
 def refuse(function: Callable[..., Any], wrt: Wrt, places: Sequence[int | str], count: int) -> None:
