@@ -15,10 +15,10 @@ import scipy.signal
 import scipy.special
 
 from yota.autodiff.reverse import gradient_tape
-from yota.cli.specimen import operands
 from yota.errors import YotaError
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
+from yota.proof.specimens import operands
 from yota.rules.registry import registry
 from yota.rules.sampling import sample
 from yota.tracing.intercept import recorded

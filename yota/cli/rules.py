@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +15,11 @@ from yota.cli import completion
 from yota.cli.generate import Rules
 from yota.cli.loading import Imports, UsageError, import_modules
 from yota.cli.terminal import code, failure, output, remark, status, table, text, working
+from yota.errors import YotaError
+
+_TARGETS = ("numpy", "c", "cuda")
+_FAULTS = (YotaError, TypeError, ValueError, ArithmeticError)
+"""Errors of what has no code; those of linear algebra are errors of values."""
 
 HELP = """
 List the rules, search them, or show one.
@@ -146,14 +153,13 @@ def _primitive(known: Any, name: str) -> str:
 
 
 def _one(known: Any, name: str, shipped: set[str], target: str, as_json: bool) -> int:
-    from yota.cli.specimen import TARGETS, specimen
     from yota.proof.checker import prove
 
-    if target and target not in TARGETS:
-        raise UsageError(f"--target {target} is not known; the targets are: {', '.join(TARGETS)}")
+    if target and target not in _TARGETS:
+        raise UsageError(f"--target {target} is not known; the targets are: {', '.join(_TARGETS)}")
     entries = _entries(known, name, shipped)
     with working(f"proving {name}"):
-        generated = specimen(known, name, (target,) if target else TARGETS)
+        generated = _specimen(known, name, (target,) if target else _TARGETS)
         found = [each for rule in known.rules(name) for each in prove(rule, known)]
     if as_json:
         output({"rules": entries, "proof": [asdict(each) for each in found], "code": generated})
@@ -175,6 +181,57 @@ def _one(known: Any, name: str, shipped: set[str], target: str, as_json: bool) -
         code(written, "python" if each == "numpy" else "c")
         text("")
     return 0
+
+
+def _specimen(known: Any, name: str, targets: Sequence[str]) -> dict[str, str]:
+    """The code of value and gradient of ``sum(primitive(...))`` for each target, or why there is none."""
+    import numpy as np
+
+    from yota.autodiff.reverse import gradient_tape
+    from yota.passes.pipeline import run
+    from yota.proof.specimens import operands
+    from yota.tracing.intercept import recorded
+    from yota.tracing.record import Leaf, record
+
+    rule = known.rules(name)[0]
+    if rule.kind == "nodiff":
+        return {"numpy": "# Not differentiable: its derivative is zero wherever it has one, and no code is generated."}
+    primitive = known.primitive(name)
+    values = operands(rule)
+    leaves = [
+        Leaf(value, position, names, ())
+        for position, (names, value) in enumerate(zip(_names(rule, values), values, strict=True))
+    ]
+
+    def call(*arguments: Any) -> Any:
+        found = recorded(primitive)(*arguments)
+        return np.sum(np.real(found[0] if len(rule.results) > 1 else found))
+
+    call.__name__ = name
+    try:
+        tape = record(call, leaves, tuple, registry=known).tape
+        floating = [entry.variable for entry in tape.inputs if tape.types[entry.variable].differentiable]
+        planned = run(gradient_tape(tape, floating, known).tape)
+    except _FAULTS as fault:
+        return {"numpy": f"# No code for operands made up from the pattern: {_line(fault)}"}
+    return {target: _written(target, planned) for target in targets}
+
+
+def _written(target: str, planned: Any) -> str:
+    generate = importlib.import_module(f"yota.codegen.targets.{target}").generate
+    try:
+        return str(generate(planned).text)
+    except _FAULTS as fault:
+        return f"# No code: {_line(fault)}"
+
+
+def _names(rule: Any, values: list[Any]) -> list[str]:
+    names = [parameter.name for parameter in rule.operands]
+    return names if len(names) == len(values) else [f"{names[-1]}{position}" for position in range(len(values))]
+
+
+def _line(fault: BaseException) -> str:
+    return " ".join(str(fault).split())
 
 
 def _export(files: list[Path], library: str, out: str, force: bool) -> int:

@@ -24,7 +24,7 @@ from yota.tracing.record import Recording
 from yota.tracing.replay import CONVERSIONS, failing, stale
 from yota.tracing.results import ResultForm
 from yota.watching.checks import Contents
-from yota.watching.uses import Observed
+from yota.watching.mentions import Observed
 
 
 @dataclass(frozen=True, slots=True)

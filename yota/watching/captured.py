@@ -14,10 +14,9 @@ from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
-from yota.watching.mentions import mentions
+from yota.watching.mentions import Observed, mentions
 from yota.watching.reach import Reach
 from yota.watching.state import State, same
-from yota.watching.uses import Observed
 
 
 class Captured:
