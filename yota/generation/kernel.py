@@ -21,14 +21,14 @@ from yota.generation.constants import Constants
 from yota.generation.formatting import logical_lines
 from yota.generation.plain import visible
 from yota.generation.sizing import Sized
-from yota.ir import choices, factors, incomplete
+from yota.ir import choices, factors, incomplete, orders
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 
 OWN_PREFIX = "_own__"
 """Ahead of the names of yota's own functions that a module has written out; no name of a user's has two underscores."""
-OWN_MODULES = (choices, factors, incomplete)
+OWN_MODULES = (choices, factors, incomplete, orders)
 """Where these functions are, which need nothing but `np`."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.ir import calls, factors, incomplete, indexing
+from yota.ir import calls, factors, incomplete, indexing, orders
 from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
 from yota.ir.solved import REGULAR, SOLVED
@@ -84,6 +84,8 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "concatenate": ("numpy.concatenate", False, _concatenate),
     "stack": ("numpy.stack", False, _stack),
     "sinc": ("numpy.sinc", True, np.sinc),
+    "_bessel_order": ("yota.ir.orders.bessel_order", True, orders.bessel_order),
+    "_hankel_order": ("yota.ir.orders.hankel_order", True, orders.hankel_order),
     "_beta_order": ("yota.ir.incomplete.beta_order", True, incomplete.beta_order),
     "_gamma_order": ("yota.ir.incomplete.gamma_order", True, incomplete.gamma_order),
     "cofactors": ("yota.ir.factors.cofactors", False, factors.cofactors),

@@ -31,7 +31,9 @@ _PRESENT = {
     ),
 }
 """Of modules of which it has some: what CuPy 14.0 has."""
-_ON_THE_HOST = frozenset({"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete", "yota.ir.linear_solvers"})
+_ON_THE_HOST = frozenset(
+    {"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete", "yota.ir.linear_solvers", "yota.ir.orders"}
+)
 """Functions in NumPy's and SciPy's terms, and those that call another library."""
 
 

@@ -126,6 +126,13 @@ def _bessel(mp: Any) -> _Functions:
             found[f"{letter}{order}"] = _of_order(function, order)
     found["ive"] = lambda v, x: mp.exp(-abs(x)) * mp.besseli(v, x)
     found["kve"] = lambda v, x: mp.exp(x) * besselk(v, x)
+    hankel: list[Callable[..., Any]] = [
+        found["kve"],
+        lambda v, z: mp.hankel1(v, z) * mp.exp(-1j * z),
+        lambda v, z: mp.hankel2(v, z) * mp.exp(1j * z),
+    ]
+    found["_bessel_order"] = lambda v, x, n, k: mp.diff(lambda s: found["ive" if k else "jv"](s, x), v, int(n))
+    found["_hankel_order"] = lambda v, x, n, k: mp.diff(lambda s: hankel[int(k)](s, x), v, int(n))
     for order in (0, 1):
         found[f"i{order}e"] = _of_order(found["ive"], order)
         found[f"k{order}e"] = _of_order(found["kve"], order)
