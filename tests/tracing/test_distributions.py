@@ -285,3 +285,34 @@ def test_slopes_at_the_location_are_densities(name):
     for method, slope in ((distribution.cdf, density), (distribution.sf, -density)):
         found = yota.gradient(lambda x, method=method: np.sum(method(x, *shapes, loc=0.7)))(x)
         np.testing.assert_allclose(found, slope, rtol=1e-12)
+
+
+def test_hyperbolic_distributions_by_shapes_of_both_signs():
+    mp = mpmath.mp.clone()
+    mp.dps = 30
+
+    def inverse(x, p, b):
+        return x ** (p - 1) * mp.exp(-b * (x + 1 / x) / 2) / (2 * mp.besselk(p, b))
+
+    def hyperbolic(x, p, a, b):
+        level, root = mp.sqrt(a * a - b * b), mp.sqrt(1 + x * x)
+        factor = level**p / (mp.sqrt(2 * mp.pi) * a ** (p - mp.mpf(1) / 2) * mp.besselk(p, level))
+        return factor * mp.exp(b * x) * mp.besselk(p - mp.mpf(1) / 2, a * root) * root ** (p - mp.mpf(1) / 2)
+
+    for name, exact, point in (
+        ("geninvgauss", inverse, (1.3, -0.7, 0.9)),
+        ("genhyperbolic", hyperbolic, (0.3, 1.2, 1.5, -0.5)),
+        ("genhyperbolic", hyperbolic, (-0.3, -1.2, 1.5, 0.5)),
+    ):
+        value, slopes = yota.grad(getattr(scipy.stats, name).pdf, *point)
+        assert value == pytest.approx(float(exact(*map(mp.mpf, point))), rel=1e-12)
+        for place in range(len(point)):
+            order = tuple(int(each == place) for each in range(len(point)))
+            assert slopes[place] == pytest.approx(float(mp.diff(exact, point, order)), rel=1e-10)
+
+
+@pytest.mark.parametrize("shape", [0.8, 1.3, 4.0])
+def test_the_generalized_normal_distribution_has_its_density_as_slope_at_its_location(shape):
+    density = scipy.stats.gennorm.pdf(0.0, shape)
+    assert yota.gradient(lambda x: scipy.stats.gennorm.cdf(x, shape))(0.0) == pytest.approx(density)
+    assert yota.gradient(lambda q: scipy.stats.gennorm.isf(q, shape))(0.5) == pytest.approx(-1 / density)

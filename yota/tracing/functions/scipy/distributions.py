@@ -11,7 +11,7 @@ from typing import Any
 
 from yota.tracing.dispatch import concrete
 from yota.tracing.functions.scipy import multivariate
-from yota.tracing.functions.scipy.formulas import CONTINUOUS, DISCRETE, OPEN
+from yota.tracing.functions.scipy.formulas import CONTINUOUS, DISCRETE, OPEN, SIGNED
 from yota.tracing.intercept import on_traced
 from yota.tracing.methods import is_traced
 from yota.tracing.state import paused
@@ -103,7 +103,7 @@ def _positive(value: Any) -> Any:
 
 def _continuous(trace: Trace, self: Any, method: str, x: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
     plain_scale = not is_traced(scale) and np.ndim(scale) == 0 and scale == 1
-    x, shapes = trace.traced(x), tuple(map(_positive, shapes))
+    x, shapes = trace.traced(x), shapes if self.name in SIGNED else tuple(map(_positive, shapes))
     if method in _INVERSE:
         return _quantile(self, method, x, shapes, loc, scale)
     z = x if not is_traced(loc) and np.ndim(loc) == 0 and loc == 0 else x - loc

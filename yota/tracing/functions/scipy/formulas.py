@@ -47,6 +47,26 @@ def _laplace_log(z: Any) -> Any:
     return np.where(z > 0, np.log1p(-0.5 * np.exp(-np.abs(z))), left - math.log(2))
 
 
+def _generalized(z: Any, b: Any) -> Any:
+    """The generalized normal distribution function; its slope is the density where two sides meet too."""
+    tail = 0.5 * special("gammaincc")(1 / b, np.where(z == 0, 1.0, np.abs(z)) ** b)
+    return np.where(z == 0, 0.5 + 0.5 * z * b * special("rgamma")(1 / b), np.where(z > 0, 1 - tail, tail))
+
+
+def _generalized_quantile(q: Any, b: Any) -> Any:
+    tail = np.where(q == 0.5, 0.5, 2 * np.where(q > 0.5, 1 - q, q))
+    far = special("gammainccinv")(1 / b, tail) ** (1 / b)
+    middle = 2 * (q - 0.5) / (b * special("rgamma")(1 / b))
+    return np.where(q == 0.5, middle, np.where(q > 0.5, far, -far))
+
+
+def _hyperbolic(z: Any, p: Any, a: Any, b: Any) -> Any:
+    root, level = np.hypot(1.0, z), np.sqrt((a - b) * (a + b))
+    kve = special("kve")
+    constant = p * np.log(level) - 0.5 * math.log(2 * math.pi) - (p - 0.5) * np.log(a) - np.log(kve(p, level)) + level
+    return constant + b * z - a * root + np.log(kve(p - 0.5, a * root)) + (p - 0.5) * np.log(root)
+
+
 CONTINUOUS: dict[str, _Formulas] = {
     **{name: {} for name in "beta chi chi2 erlang gamma gumbel_l gumbel_r halfcauchy".split()},
     **{name: {} for name in "invgamma maxwell rayleigh weibull_min".split()},
@@ -58,6 +78,18 @@ CONTINUOUS: dict[str, _Formulas] = {
         "sf": lambda z, n, m: special("betainc")(0.5 * m, 0.5 * n, m / (m + n * z)),
         "ppf": lambda q, n, m: _odds(special("betaincinv")(0.5 * n, 0.5 * m, q)) * m / n,
         "isf": lambda q, n, m: m / n / _odds(special("betaincinv")(0.5 * m, 0.5 * n, q)),
+    },
+    "genhyperbolic": {"logpdf": _hyperbolic},
+    "geninvgauss": {
+        "logpdf": lambda z, p, b: (
+            (p - 1) * np.log(z) - 0.5 * b * np.square(z - 1) / z - math.log(2) - np.log(special("kve")(p, b))
+        )
+    },
+    "gennorm": {
+        "cdf": _generalized,
+        "sf": lambda z, b: _generalized(-z, b),
+        "ppf": _generalized_quantile,
+        "isf": lambda q, b: -_generalized_quantile(q, b),
     },
     "halfnorm": {"logpdf": lambda z: _normal(z) + math.log(2)},
     "laplace": {
@@ -88,7 +120,9 @@ CONTINUOUS: dict[str, _Formulas] = {
 
 A method that is left out is SciPy's private one.
 """
-OPEN = ("invgamma", "lognorm")
+SIGNED = ("genhyperbolic", "geninvgauss")
+"""Distributions whose shapes may be negative."""
+OPEN = ("geninvgauss", "invgamma", "lognorm")
 """Distributions whose support does not include its lower end."""
 
 DISCRETE: dict[str, _Formulas] = {
