@@ -258,20 +258,27 @@ def test_branches_are_followed_unasked():
     np.testing.assert_allclose(found.x, 1.0, atol=1e-2)
 
 
+def other_ways(x):
+    total = 0.0
+    for each in x:
+        total = total + (np.exp(each) if each > 0 else 3.0 * each**2)
+    return total
+
+
 @pytest.mark.parametrize("target", ["numpy", "c"])
 def test_branches_are_followed_up_to_a_number(target, monkeypatch):
     monkeypatch.setattr(branches, "MOST_FOLLOWED", 3)
-    both = yota.value_and_grad(kinked, target=target)
+    both = yota.value_and_grad(other_ways, target=target)
     points = [np.array([a, b]) for a in (1.0, -1.0) for b in (1.0, -1.0)]
     for x in points[:3]:
-        assert both(x)[0] == kinked(x)
+        assert both(x)[0] == other_ways(x)
     with pytest.raises(errors.StaleTapeError, match=r"each > 0.* another way in all of the 3 tapes") as caught:
         both(points[3])
     assert "dynamic=True" in str(caught.value)
     # What was followed goes on.
     for x in points[:3]:
-        assert both(x)[0] == kinked(x)
-    assert yota.value_and_grad(kinked, target=target, dynamic=True)(points[3])[0] == 6.0
+        assert both(x)[0] == other_ways(x)
+    assert yota.value_and_grad(other_ways, target=target, dynamic=True)(points[3])[0] == 6.0
     for wrong in (1, None, "always"):
         with pytest.raises(errors.ArgumentError, match="dynamic="):
             yota.gradient(kinked, dynamic=wrong)

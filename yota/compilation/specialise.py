@@ -16,6 +16,7 @@ from yota.compilation.sparse import CompressedRows
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.passes import roll
+from yota.passes.periods import Worth
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.settings import TARGETS, settings
 from yota.structures import is_on_device
@@ -209,9 +210,9 @@ class Instead(Exception):
         self.what, self.ran = what, ran
 
 
-def rolled(recorded: Recording) -> Recording:
+def rolled(recorded: Recording, worth: Worth = roll.LONG) -> Recording:
     """A recording with loops in the place of ops that repeat, if it may have them."""
-    return replace(recorded, tape=roll.run(recorded.tape)) if recorded.rolls else recorded
+    return replace(recorded, tape=roll.run(recorded.tape, worth)) if recorded.rolls else recorded
 
 
 @dataclass(slots=True, eq=False)

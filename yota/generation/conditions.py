@@ -30,6 +30,8 @@ def _distances(op: Op, tape: Tape) -> Iterator[int]:
     if op.semantics.fold in ("maximum", "minimum"):
         shape = tape.types[op.operands[0]].shape
         yield from (shape[axis] - 1 for axis in op.keyword("axis"))
+    if op.regions:
+        yield (op.keyword("region").trips or 1) - 1
     for _, arrays, index in pieces(op):
         shape = tape.types[op.operands[0] if op.access == AccessMap.READ else op.result].shape
         yield from _inside(index, shape, [op.operands[each] for each in arrays], tape)

@@ -134,4 +134,5 @@ def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> T
         for position, leaf in enumerate((*subject.arguments.leaves, *extra))
     ]
     function.__name__ = subject.tape.name
-    return unsigned(rolled(record(function, leaves, tuple, registry=registry(), rolls=subject.rolls)).tape)
+    found = record(function, leaves, tuple, registry=registry(), rolls=subject.rolls)
+    return unsigned(rolled(found, subject.call.worth).tape)

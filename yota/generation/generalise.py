@@ -17,10 +17,18 @@ from yota.generation.sizes import Samples, closeness
 from yota.ir.extents import Extent, with_extents
 from yota.ir.location import Location
 from yota.ir.records import Record
-from yota.ir.tape import Guard, Tape
+from yota.ir.regions import Region
+from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 from yota.tracing.location import source_line
+
+_OP = 100
+"""Elements that can be computed in the time of recording an op."""
+
+
+class OtherSteps(ArgumentError):
+    """Other ops are recorded when sizes change."""
 
 
 class UnknownForm(ArgumentError):
@@ -99,14 +107,14 @@ def _check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
     """Both tapes have the same ops."""
     for one, two in zip(first.ops, other.ops, strict=False):
         if one.primitive is not two.primitive or one.location != two.location:
-            raise _different(
-                one.location if len(first) >= len(other) else two.location, samples, "other steps are taken"
-            )
+            where = one.location if len(first) >= len(other) else two.location
+            raise OtherSteps(_different(where, samples, "other steps are taken").args[0])
     if len(first.ops) != len(other.ops):
         longer = max(first, other, key=len)
-        raise _different(longer.ops[min(len(first), len(other))].location, samples, "another number of steps is taken")
+        where = longer.ops[min(len(first), len(other))].location
+        raise OtherSteps(_different(where, samples, "another number of steps is taken").args[0])
     if len(first.constants) != len(other.constants) or len(first.guards) != len(other.guards):
-        raise _different(None, samples, "other constants or decisions are met")
+        raise OtherSteps(_different(None, samples, "other constants or decisions are met").args[0])
 
 
 def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples) -> None:
@@ -122,13 +130,55 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
             raise _different(uses.get(variable), samples, "another constant is met")
     for op, other in zip(general.tape.ops, tape.ops, strict=True):
         type = _at(general.types[op.result], size)
-        if type != tape.types[other.result] or _at(op.static, size) != other.static:
+        if type != tape.types[other.result] or not _is_case(op.static, other.static, size):
             raise _different(op.location, samples, "another part of an array is taken, or another shape made,")
 
 
+def _is_case(general: Any, found: Any, size: Mapping[str, int]) -> bool:
+    """Whether keywords at one size are those of the tape for all sizes."""
+    if isinstance(general, tuple) and isinstance(found, tuple):
+        return len(general) == len(found) and all(_is_case(*each, size) for each in zip(general, found, strict=True))
+    if not isinstance(general, Region):
+        return bool(_at(general, size) == found)
+    if not isinstance(found, Region) or _at(general.trips, size) != found.trips:
+        return False
+    bodies = [(general.body, found.body)]
+    if general.condition is not None and found.condition is not None:
+        bodies.append((general.condition, found.condition))
+    return all(_is_body(one, other, size) for one, other in bodies)
+
+
+def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
+    """Whether the tape of a trip at one size is that for all sizes; its constants do not depend on sizes."""
+    pairs = list(zip(_variables(general), _variables(found), strict=False))
+    known = dict(pairs)
+    return (
+        (len(general.ops), len(general.constants)) == (len(found.ops), len(found.constants))
+        and all(_at(general.types[one], size) == found.types[other] for one, other in pairs)
+        and all(_close(general.constants[one], found.constants[known[one]]) for one in general.constants)
+        and all(
+            one.primitive is other.primitive
+            and tuple(known[each] for each in one.operands) == other.operands
+            and _is_case(one.static, other.static, size)
+            for one, other in zip(general.ops, found.ops, strict=True)
+        )
+        and [known[each] for each in general.outputs] == list(found.outputs)
+    )
+
+
 def elements(general: General, size: Mapping[str, int]) -> int:
-    """Elements that all arrays of the tape have at one size."""
-    return sum(math.prod(_at(type.shape, size)) for type in general.types.values())
+    """Elements that all arrays of the tape have at one size; of a loop those of a recording of all trips."""
+    found: int = sum(math.prod(_at(type.shape, size)) for type in general.types.values())
+    return found + _OP * sum(_recorded(op, size) for op in general.tape.ops)
+
+
+def _recorded(op: Op, size: Mapping[str, int]) -> int:
+    """Number of ops that a loop at one size is a recording of."""
+    if not op.regions:
+        return 0
+    region: Region = op.keyword("region")
+    trips = int(_at(region.trips, size) or 1)
+    return trips * sum(1 + _recorded(each, size) for each in region.body.ops)
 
 
 def _at(value: Any, size: Mapping[str, int]) -> Any:
@@ -161,6 +211,8 @@ def _general(values: Sequence[Any], samples: Samples, location: Location | None)
         return tuple(_general(parts, samples, location) for parts in zip(*values, strict=True))
     if isinstance(first, Record) and all(type(value) is type(first) for value in values):
         return type(first)(*_general([value.contents() for value in values], samples, location))
+    if isinstance(first, Region):
+        return _region(values, samples, location)
     if all(value == first and type(value) is type(first) for value in values):
         return first
     if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
@@ -170,6 +222,26 @@ def _general(values: Sequence[Any], samples: Samples, location: Location | None)
     raise _different(
         location, samples, f"a number that no polynomial of the sizes gives ({first!r}, {values[1]!r}, ...) is met"
     )
+
+
+def _region(values: Sequence[Region], samples: Samples, location: Location | None) -> Region:
+    """The region of a loop at all samples: bodies with the same ops, and a number of trips that depends on sizes."""
+    first = values[0]
+    if any((first.condition is None) != (each.condition is None) or first.counted != each.counted for each in values):
+        raise _different(location, samples, "another loop is met")
+    body = _body([each.body for each in values], samples, location)
+    conditions = [each.condition for each in values if each.condition is not None]
+    condition = _body(conditions, samples, location) if conditions else None
+    return replace(
+        first, body=body, condition=condition, trips=_general([each.trips for each in values], samples, location)
+    )
+
+
+def _body(tapes: Sequence[Tape], samples: Samples, location: Location | None) -> Tape:
+    found = generalised(tapes, samples)
+    if found.constants:
+        raise _different(location, samples, "another constant is met in a loop")
+    return found.typed()
 
 
 def _constant(values: Sequence[Any], samples: Samples, location: Location | None) -> str | None:

@@ -20,6 +20,8 @@ from yota.generation.subject import Call, Subject, subject_of
 from yota.tracing.replay import evaluate
 
 _LARGE, _MOST_LARGE = 67, 3
+_FEW, _FEW_TRIPS = 5, 13
+"""Sizes below which code is tried at each of them, and where it has loops over sizes."""
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
 _MOST_ROWS = 256
 """Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
@@ -45,6 +47,8 @@ def proved(
             names = call.dimensions()
             # Code for any number of axes was made from recordings with other ones.
             small = [] if sized is None else [size for size, _ in sized.small if set(size) == set(names)]
+            looped = sized is not None and sized.subjects[0].call.loops
+            small += [dict.fromkeys(names, extent) for extent in range(_FEW, _FEW_TRIPS) if looped]
             for size in (*trials(names), *small):
                 if sized is not None and not sized.conditions.allow(size):
                     continue
@@ -64,7 +68,7 @@ def proved(
 
 def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
     """Sizes at which code for all of them is tried."""
-    same = [dict.fromkeys(names, size) for size in (1, 2, 3, 4)]
+    same = [dict.fromkeys(names, size) for size in range(1, _FEW)]
     mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
     # An array that has many axes is large soon enough.
     large = {name: _LARGE - 4 * position if position < _MOST_LARGE else 2 for position, name in enumerate(names)}

@@ -18,7 +18,7 @@ from yota.errors import ArgumentError, YotaError
 from yota.generation.branches import Branches, place_of
 from yota.generation.conditions import Conditions, demand
 from yota.generation.evaluation import evaluated
-from yota.generation.generalise import General, UnknownForm, canonical, elements, generalised, held
+from yota.generation.generalise import General, OtherSteps, UnknownForm, canonical, elements, generalised, held
 from yota.generation.literals import with_literals
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
@@ -27,7 +27,7 @@ from yota.ir.extents import extent_of
 from yota.ir.tape import Tape
 from yota.tracing.sizes import Decision
 
-_FIRST = 5
+_FIRST, _FIRST_OF_LOOPS = 5, 13
 _SMALLEST, _SMALLEST_OF_MANY = 340, 135
 """Extents from which on code is no longer written in another way for its arrays being small."""
 _APART = 13
@@ -133,10 +133,12 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> S
     """
     try:
         return _sized(call, wrt, strict, few)
-    except UnknownForm as fault:
+    except (OtherSteps, UnknownForm) as fault:
+        # A Python loop over a size takes other steps at each. An array that was computed from a grid has no form that
+        # could be told; the grid itself may have one.
+        again = replace(call, loops=True) if isinstance(fault, OtherSteps) else replace(call, keeps=True)
         try:
-            # An array that was computed from a grid has no form that could be told; the grid itself may have one.
-            return _sized(replace(call, keeps=True), wrt, strict, few)
+            return _sized(again, wrt, strict, few)
         except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
             raise fault from None
 
@@ -146,7 +148,7 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
     for name in names:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
-    samples = samples_of(names, few=few)
+    samples = samples_of(names, _FIRST_OF_LOOPS if call.loops else _FIRST, few=few)
     first, literals = with_literals(lambda: _at(call, wrt, samples.sizes[0]))
     subjects = (first, *(_at(call, wrt, size) for size in samples.sizes[1:]))
     # The recordings themselves are compared first: there the lines are still those of the function.
@@ -168,6 +170,7 @@ class _Trials:
         self.branches = Branches(samples.names)
         self.small: list[tuple[Mapping[str, int], Decision]] = []
         """Sizes that are too small for the recordings to be alike: the generated code is tried there."""
+        self._first = _FIRST_OF_LOOPS if call.loops else _FIRST
         self._tried = {tuple(size.values()) for size in samples.sizes}
 
     def run(self, numbers: Sequence[int]) -> None:
@@ -203,7 +206,7 @@ class _Trials:
         for _ in range(_MOST_ROUNDS):
             again = False
             for size, decision in self.branches.untried():
-                if min(size.values()) < _FIRST:
+                if min(size.values()) < self._first:
                     self.small.append((size, decision))
                     self.branches.add(size, ())
                 elif elements(self.general, size) > _MOST_TRIED:
@@ -225,8 +228,8 @@ class _Trials:
 
     def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
         names = self.samples.names
-        small = {name: _FIRST + place for place, name in enumerate(names)}
-        near = {number + step for number in numbers for step in (-1, 0, 1)} - set(range(_FIRST))
+        small = {name: self._first + place for place, name in enumerate(names)}
+        near = {number + step for number in numbers for step in (-1, 0, 1)} - set(range(self._first))
         for name in names:
             yield from ({**small, name: extent} for extent in sorted(near))
         # What changes with an octave stays so in those above: names take turns.

@@ -24,6 +24,8 @@ from yota.errors import ArgumentError
 from yota.generation.examples import Integers, Sample, arrays_of, example, sampled, spec_of
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
+from yota.passes import roll
+from yota.passes.periods import Worth
 from yota.rules.registry import registry
 from yota.specs import REST, Array, Fixed, Record, Spec, Table, dimensions, parse, ranked
 from yota.specs import Sequence as Items
@@ -46,7 +48,8 @@ class Call:
     keeps: whether what is computed from arrays that the function makes stays on the tape.
     sample: gives arguments by name for sizes by name, in place of those that are made up.
     search: how long to look for few operations.
-    rolls: whether ops that repeat become loops, at known sizes.
+    rolls: whether many ops that repeat become loops, at known sizes.
+    loops: whether all ops that repeat become loops, at sizes with names.
     """
 
     function: Callable[..., Any]
@@ -58,6 +61,12 @@ class Call:
     sample: Sample | None = None
     search: Target = _SEARCH
     rolls: bool = True
+    loops: bool = False
+
+    @property
+    def worth(self) -> Worth:
+        """Lengths from which ops that repeat become a loop."""
+        return roll.SHORT if self.loops else roll.LONG
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""
@@ -199,7 +208,7 @@ class Subject:
             return tape
         leaves, rebuild = self.arguments.leaves, self.arguments.rebuild
         how: dict[str, Any] = {"exact": True, "keeps": self.call.keeps, "rolls": self.rolls}
-        exact = rolled(record(self.function, leaves, rebuild, registry=registry(), **how))
+        exact = rolled(record(self.function, leaves, rebuild, registry=registry(), **how), self.call.worth)
         return with_value(tape, (), replace(exact, tape=unsigned(exact.tape)))[0]
 
 
@@ -207,8 +216,8 @@ def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> 
     """Trace the call."""
     function, arguments = call.arguments(sizes)
     layout = layout_of(function, wrt, len(call.hidden), arguments)
-    how: dict[str, Any] = {"keeps": call.keeps, "sized": bool(sizes), "rolls": call.rolls and not sizes}
-    found = rolled(record(function, arguments.leaves, arguments.rebuild, registry=registry(), **how))
+    how: dict[str, Any] = {"keeps": call.keeps, "sized": bool(sizes), "rolls": call.loops if sizes else call.rolls}
+    found = rolled(record(function, arguments.leaves, arguments.rebuild, registry=registry(), **how), call.worth)
     return Subject(call, arguments, layout, unsigned(found.tape), function, found.decisions, found.rolls)
 
 

@@ -198,6 +198,8 @@ def extents_in(value: Any) -> Iterator[Extent]:
     elif isinstance(value, (tuple, Record)):
         for part in value.contents() if isinstance(value, Record) else value:
             yield from extents_in(part)
+    elif hasattr(value, "extents"):
+        yield from value.extents()
 
 
 def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
@@ -208,7 +210,7 @@ def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
         return tuple(with_extents(part, change) for part in value)
     if isinstance(value, Record):
         return type(value)(*with_extents(value.contents(), change))
-    return value
+    return value.with_extents(change) if hasattr(value, "with_extents") else value
 
 
 def at_sample(value: Any, number: int) -> Any:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from yota.errors import TapeError
+from yota.ir.extents import Extent, extents_in, with_extents
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, tuple_of
@@ -63,6 +64,18 @@ class Region:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Region, tuple(getattr(self, field.name) for field in fields(self))
+
+    def extents(self) -> Iterator[Extent]:
+        """The extents in the number of trips and in the body."""
+        yield from extents_in(self.trips)
+        for tape in filter(None, (self.body, self.condition)):
+            yield from extents_in((*tape.types.values(), *(op.static for op in tape.ops)))
+
+    def with_extents(self, change: Callable[[Extent], int]) -> Region:
+        """The region with ``change`` applied to its extents."""
+        condition = None if self.condition is None else _with_extents(self.condition, change)
+        trips = with_extents(self.trips, change)
+        return replace(self, body=_with_extents(self.body, change), condition=condition, trips=trips)
 
     @property
     def is_fixed(self) -> bool:
@@ -118,6 +131,11 @@ class Region:
     @cached_property
     def _test(self) -> Callable[[Sequence[Any]], list[Any]] | None:
         return None if self.condition is None else _player(self.condition)
+
+
+def _with_extents(tape: Tape, change: Callable[[Extent], int]) -> Tape:
+    types = {variable: with_extents(type, change) for variable, type in tape.types.items()}
+    return replace(tape, types=types, ops=tuple(replace(op, static=with_extents(op.static, change)) for op in tape.ops))
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}

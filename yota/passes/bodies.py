@@ -18,10 +18,6 @@ from yota.ir.types import TensorType, TupleType
 from yota.passes.iterations import Moved, Plan, Refused, Rolling, Row, Same
 from yota.passes.periods import Integers
 
-_LARGEST_WRITTEN = 4096
-"""Elements of an array that trips carry to read and write single elements of it."""
-_MOST_STRAIGHT = 20_000
-"""Ops up to which straight code is better than a loop that computes positions, whose trips are not one kernel in C."""
 _INT = np.dtype(np.int64)
 
 
@@ -111,9 +107,9 @@ class Looping:
 
     def _computed(self, op: Op, operands: Sequence[Any], numbers: Integers) -> int:
         """A read or write at a position that is computed in the trip."""
-        if GATHER in op.keyword("index") or self.tape.types[op.operands[0]].size > _LARGEST_WRITTEN:
+        if GATHER in op.keyword("index") or self.tape.types[op.operands[0]].size > self.rolling.columns.worth.written:
             raise Refused
-        if self.run.period * self.run.trips <= _MOST_STRAIGHT:
+        if self.run.period * self.run.trips <= self.rolling.columns.worth.computed:
             raise Refused
         columns = iter(numbers.T)
         index: list[Any] = []

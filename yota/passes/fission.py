@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from yota.ir.extents import Extent
 from yota.ir.infer import infer
 from yota.ir.inputs import Input
 from yota.ir.regions import Region
@@ -83,9 +84,9 @@ class _Fission:
             self.fixed[variable] = self.rewriting.builder.constant_of(value, type)
         return self.fixed.get(variable)
 
-    def _numbers(self) -> int:
-        """The numbers of all trips."""
-        if self.numbers is None:
+    def _numbers(self) -> int | None:
+        """The numbers of all trips; None if how many depends on sizes."""
+        if self.numbers is None and not isinstance(self.region.trips, Extent):
             found = np.arange(self.region.trips or 0)
             found.flags.writeable = False
             self.numbers = self.rewriting.builder.constant(found)

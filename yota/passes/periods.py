@@ -14,13 +14,29 @@ from yota.ir.tape import Op, Tape
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
-_FEWEST_TRIPS = 16
-_FEWEST_OPS = 1024
-"""Ops of a run below which straight code is the better one, and compiles soon enough."""
 _CANDIDATES = 12
 """Periods that are tried for each length of a window."""
 _WINDOWS = 1, 16
 """Ops that are compared at a time where periods are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Lengths from which a run becomes a loop: below, straight code is the better one, and compiles soon enough.
+
+    trips, ops: of the run.
+    computed: ops of a run from which trips may compute positions, which are then not one kernel in C.
+    written: elements of an array up to which trips carry it to read and write single elements.
+    """
+
+    trips: int = 16
+    ops: int = 1024
+    computed: int = 20_000
+    written: int = 4096
+
+    def __call__(self, period: int, trips: int) -> bool:
+        """Whether a run is long enough."""
+        return trips >= self.trips and period * trips >= self.ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +61,12 @@ class Columns:
     positions: of each variable the number of the op that defines it, -1 for inputs and constants.
     constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
         anything else.
+    worth: the lengths from which a run becomes a loop.
     last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
     """
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, tape: Tape, worth: Worth) -> None:
+        self.tape, self.worth = tape, worth
         count = max(tape.types, default=0) + 1
         self.positions: Integers = np.full(count, -1, np.int64)
         self.constants: Integers = np.zeros(count, np.int64)
@@ -122,7 +139,8 @@ def _static_key(op: Op, number: int) -> Hashable:
 
 def runs(columns: Columns) -> list[Run]:
     """Runs that repeat, in order; they do not overlap."""
-    found = [each for period in _periods(columns.keys) for each in _repeating(columns.keys, period)]
+    keys, worth = columns.keys, columns.worth
+    found = [each for period in _periods(keys, worth) for each in _repeating(keys, period, worth)]
     taken = np.zeros(len(columns.keys), bool)
     result: list[Run] = []
     for run in sorted(found, key=lambda each: (each.period * (1 - each.trips), each.start)):
@@ -134,7 +152,7 @@ def runs(columns: Columns) -> list[Run]:
     return sorted(result, key=lambda each: each.start)
 
 
-def _periods(keys: Integers) -> list[int]:
+def _periods(keys: Integers, worth: Worth) -> list[int]:
     """Distances at which ops recur most."""
     codes = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     width, found = 1, list[int]()
@@ -145,24 +163,19 @@ def _periods(keys: Integers) -> list[int]:
             width *= 2
         order = np.argsort(codes, kind="stable")
         gaps = np.diff(order)[np.diff(codes[order]) == 0]
-        gaps = gaps[gaps <= len(keys) // _FEWEST_TRIPS]
+        gaps = gaps[gaps <= len(keys) // worth.trips]
         periods, counts = np.unique(gaps, return_counts=True)
         best = np.argsort(-periods * counts, kind="stable")[:_CANDIDATES]
         found += [int(each) for each in periods[best] if each not in found]
     return found
 
 
-def _repeating(keys: Integers, period: int) -> Iterator[Run]:
+def _repeating(keys: Integers, period: int, worth: Worth) -> Iterator[Run]:
     """Runs of ops of which each has the key of the one a period later."""
     starts, stops = _stretches(keys[period:] == keys[:-period])
     trips = (stops - starts) // period + 1
-    for number in np.flatnonzero((trips >= _FEWEST_TRIPS) & (period * trips >= _FEWEST_OPS)):
+    for number in np.flatnonzero((trips >= worth.trips) & (period * trips >= worth.ops)):
         yield Run(int(starts[number]), period, int(trips[number]))
-
-
-def is_worth(period: int, trips: int) -> bool:
-    """Whether a run is long enough to become a loop."""
-    return trips >= _FEWEST_TRIPS and period * trips >= _FEWEST_OPS
 
 
 def _stretches(truths: Any) -> tuple[Integers, Integers]:
@@ -180,7 +193,7 @@ def _steady(columns: Columns, run: Run) -> Iterator[Run]:
         within = np.minimum(lengths[low:high], np.arange(high - low, 0, -1))
         first = low + int(np.argmax(within)) if high > low else low
         trips = int(within[first - low]) if high > low else 0
-        if not is_worth(run.period, trips):
+        if not columns.worth(run.period, trips):
             continue
         open_parts += [(low, first), (first + trips, high)]
         part = Run(run.start + first * run.period, run.period, trips)

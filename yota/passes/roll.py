@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from yota.ir.indexing import GATHER
@@ -12,8 +13,10 @@ from yota.ir.tape import Op, Tape
 from yota.passes import dce
 from yota.passes.bodies import Looping
 from yota.passes.iterations import Planner, Refused, Rolling
-from yota.passes.periods import Columns, is_worth, runs
+from yota.passes.periods import Columns, Worth, runs
 
+LONG, SHORT = Worth(), Worth(4, 8, 0, 1 << 31)
+"""Lengths from which a run becomes a loop where the number of trips is fixed, and where it is not."""
 _Places: TypeAlias = tuple[int, ...]
 
 
@@ -93,18 +96,18 @@ def _forwarded(tape: Tape) -> Tape:
     return _Forwarding(tape).run() if any(op.access == AccessMap.WRITE for op in tape.ops) else tape
 
 
-def run(tape: Tape) -> Tape:
+def run(tape: Tape, worth: Worth = LONG) -> Tape:
     """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
-    if not is_worth(1, len(tape)):
+    if not worth(1, len(tape)):
         return tape
     tape = dce.run(tape)
     direct = _forwarded(tape)
-    found = [_rolled(each) for each in ((tape,) if direct is tape else (dce.run(direct), tape))]
+    found = [_rolled(each, worth) for each in ((tape,) if direct is tape else (dce.run(direct), tape))]
     return min((each for each in found if any(op.regions for op in each.ops)), key=len, default=tape)
 
 
-def _rolled(tape: Tape) -> Tape:
-    columns = Columns(tape)
+def _rolled(tape: Tape, worth: Worth) -> Tape:
+    columns = Columns(tape, worth)
     found = runs(columns)
     if not found:
         return tape
@@ -117,7 +120,7 @@ def _rolled(tape: Tape) -> Tape:
         rolling.copied(done, plan.run.start)
         done = plan.run.start
         with suppress(Refused):
-            Looping(rolling, plan, run).emit()
+            Looping(rolling, plan, partial(run, worth=worth)).emit()
             done = plan.run.stop
     rolling.copied(done, len(tape.ops))
     return dce.run(rolling.finish())

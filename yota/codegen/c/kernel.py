@@ -209,6 +209,13 @@ def argument_of(name: str, type: TensorType, used: bool) -> Argument:
     return Argument(name, kind, npy_type(type.dtype), _shape(type), type.ndim, number, used, str(type))
 
 
+def with_sizes(plan: KernelPlan, names: Iterable[str]) -> tuple[KernelPlan, tuple[str, ...]]:
+    """The plan of a kernel that takes the sizes in its code ahead of its arguments, and these sizes."""
+    taken = tuple([each for each in names if mentions(plan.lines, each)])
+    sizes = [Argument(each, "ptrdiff_t", "", "", 0, "", True, "") for each in taken]
+    return replace(plan, arguments=(*sizes, *plan.arguments)), taken
+
+
 def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> Result:
     """What a call gives."""
     make = ""

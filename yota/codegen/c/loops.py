@@ -8,7 +8,7 @@ from typing import Any
 
 from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
-from yota.codegen.c.kernel import argument_of, plan_kernel, result_of
+from yota.codegen.c.kernel import argument_of, plan_kernel, result_of, with_sizes
 from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.names import LocalNames
 from yota.codegen.c.patterns import normalised
@@ -16,6 +16,7 @@ from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.products import small_as_sums
 from yota.codegen.c.types import c_type, is_known, literal
 from yota.codegen.forms import as_products
+from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -35,7 +36,7 @@ _GUESSED = 100
 class LoopKernel:
     """A loop in C.
 
-    plan: the function: it takes the operands of the op, then ``tables``, and gives ``results``.
+    plan: the function: it takes ``sizes``, the operands of the op, then ``tables``, and gives ``results``.
     helpers: kernels that it calls.
     results: which result of the op each of its own is; None for memory to work in.
     types: the types of its results.
@@ -47,23 +48,34 @@ class LoopKernel:
     results: tuple[int | None, ...]
     types: tuple[TensorType, ...]
     tables: tuple[Any, ...]
+    sizes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What a trip calls: a kernel, or another loop with its tables; an output that nobody reads is None."""
+    """What a trip calls with sizes: a kernel, or another loop with its tables; an output that nobody reads is None."""
 
     plan: KernelPlan
     inputs: tuple[int, ...]
     outputs: tuple[int | None, ...]
     types: tuple[TensorType, ...]
     tables: tuple[Any, ...] = ()
+    sizes: tuple[str, ...] = ()
 
 
 def plan_loop(
-    op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, *, whole: bool = False
+    op: Op,
+    types: Mapping[int, TensorType],
+    name: str,
+    needs: Needs,
+    *,
+    whole: bool = False,
+    sizes: Sequence[str] = (),
 ) -> LoopKernel | None:
-    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`."""
+    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`.
+
+    ``sizes`` are names in extents, which the function takes.
+    """
     region: Region = op.keyword("region")
     tapes = [region.body] if region.condition is None else [region.body, region.condition]
     found = [type for tape in tapes for type in tape.types.values()]
@@ -71,15 +83,17 @@ def plan_loop(
     parts = [part for type in found for part in (type.parts if isinstance(type, TupleType) else (type,))]
     if not all(is_known(type.dtype) and type.size for type in parts):
         return None
-    return _Writer(op, types, name, needs, whole).run()
+    return _Writer(op, types, name, needs, whole, sizes).run()
 
 
 class _Writer:
-    def __init__(self, op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, whole: bool) -> None:
+    def __init__(
+        self, op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, whole: bool, sizes: Sequence[str]
+    ) -> None:
         region: Region = op.keyword("region")
         self.op, self.region, self.name, self.needs, self.whole = op, region, name, needs, whole
         self.types = [types[operand] for operand in op.operands]
-        self.names = LocalNames(name)
+        self.sizes, self.names = sizes, LocalNames(name, sizes)
         self.trip = self.names.fresh("trip")
         self.helpers: list[KernelPlan] = []
         self.tables: dict[int, tuple[str, Any]] = {}
@@ -161,20 +175,23 @@ class _Writer:
         return tape, calls
 
     def _kernel(self, plan: Schedule, group: Group, name: str) -> _Call | None:
-        kernel = plan_kernel(plan, group, name, self.needs, whole=self.whole)
+        kernel = plan_kernel(plan, group, name, self.needs, whole=self.whole, reserved=self.sizes)
         if kernel.plan.places:
             return None
         pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
         inputs = tuple([variable for variable, argument in pairs if argument.used])
-        return _Call(kernel.plan, inputs, kernel.outputs, tuple([plan.tape.types[each] for each in kernel.outputs]))
+        made, sizes = with_sizes(kernel.plan, self.sizes)
+        types = tuple([plan.tape.types[each] for each in kernel.outputs])
+        return _Call(made, inputs, kernel.outputs, types, sizes=sizes)
 
     def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
-        found = plan_loop(op, tape.types, name, self.needs, whole=self.whole) if op.regions else None
+        how: dict[str, Any] = {"whole": self.whole, "sizes": self.sizes}
+        found = plan_loop(op, tape.types, name, self.needs, **how) if op.regions else None
         if found is None:
             return None
         self.helpers += found.helpers
         outputs = tuple([None if each is None else items.get((op.result, each)) for each in found.results])
-        return _Call(found.plan, op.operands, outputs, found.types, found.tables)
+        return _Call(found.plan, op.operands, outputs, found.types, found.tables, found.sizes)
 
     def _begin(self, operands: Sequence[str], results: Sequence[str], types: Sequence[TensorType]) -> None:
         """Statements ahead of the loop."""
@@ -207,7 +224,7 @@ class _Writer:
     def _room(self, type: TensorType) -> str:
         """The name of an array to work in."""
         name = self.names.fresh("room")
-        if type.size * type.dtype.itemsize <= _ON_STACK:
+        if not isinstance(type.size, Extent) and type.size * type.dtype.itemsize <= _ON_STACK:
             self.lines.append(f"{c_type(type.dtype)} {name}[{type.size}];")
         else:
             self.rooms.append((name, type))
@@ -244,7 +261,7 @@ class _Writer:
         declared: list[str] = []
         lines: list[str] = []
         for call in calls:
-            given = ["0", str(call.plan.extent)] if call.plan.extent and not self.whole else []
+            given = ["0", str(call.plan.extent)] if call.plan.extent and not self.whole else [*call.sizes]
             for variable in call.inputs:
                 if variable in texts:
                     given.append(texts[variable])
@@ -278,7 +295,7 @@ class _Writer:
         arguments += [argument_of(name, TensorType(value.dtype, value.shape), True) for name, value in tables]
         given = [*zip(results, types, strict=True), *self.rooms]
         trips = self.region.trips if self.region.is_fixed else max(self.region.seen, _GUESSED)
-        work = self.work * (trips or 1)
+        work = int(self.work) * int(trips or 1)
         plan = KernelPlan(
             name=self.name,
             remarks=(),
@@ -293,5 +310,6 @@ class _Writer:
             runs=f"{self.name}_loops",
         )
         numbers = (*range(len(results)), *(None for _ in self.rooms))
+        plan, sizes = with_sizes(plan, self.sizes)
         found = tuple([type for _, type in given])
-        return LoopKernel(plan, tuple(self.helpers), numbers, found, tuple(value for _, value in tables))
+        return LoopKernel(plan, tuple(self.helpers), numbers, found, tuple(value for _, value in tables), sizes)

@@ -10,13 +10,13 @@ import numpy as np
 
 from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
-from yota.codegen.c.kernel import Kernel, mentions, plan_kernel, result_hint
+from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint, with_sizes
 from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.loops import LoopKernel, plan_loop
 from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
-from yota.codegen.c.plan import Argument, KernelPlan, Piece
+from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.products import as_counts, as_sums
 from yota.codegen.c.statements import (
     OUT_OF_BOUNDS,
@@ -247,7 +247,7 @@ class _Function:
     def _plan(self, op: Op, found: dict[str, Callable[[], str]]) -> None:
         """The plan of a loop, and memory for what it writes that nobody reads."""
         name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
-        made = None if self.sizes.names else plan_loop(op, self.tape.types, name, self.shared.needs, whole=True)
+        made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
         if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
             raise CodegenError(refusal(self.tape, op))
         self.loops[op.result] = made
@@ -264,7 +264,7 @@ class _Function:
         made = self.loops[op.result]
         kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
         items = {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
-        arguments = [self._text(operand) for operand in op.operands]
+        arguments = [*made.sizes, *(self._text(operand) for operand in op.operands)]
         self.used.update(arguments)
         arguments += [self.shared.tables.name(self.name, np.asarray(table)) for table in made.tables]
         rooms = iter(self.rooms[op.result])
@@ -299,8 +299,8 @@ class _Function:
             return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(kernels)}")
         kernel = self._kernel(step, name)
-        taken = [each for each in self.sizes.names if mentions(kernel.plan.lines, each)]
-        kernels.append(replace(kernel.plan, extent=0, arguments=(*map(_size, taken), *kernel.plan.arguments)))
+        made, taken = with_sizes(kernel.plan, self.sizes.names)
+        kernels.append(replace(made, extent=0))
         done.append(kernel)
         arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
         self.used.update(arguments)
@@ -375,10 +375,6 @@ class _Function:
             else:
                 lines.append(f"*{text} = {source};")
         return lines
-
-
-def _size(name: str) -> Argument:
-    return Argument(name, "ptrdiff_t", "", "", 0, "", True, "")
 
 
 def _left(condition: str, status: int) -> list[str]:
