@@ -177,6 +177,8 @@ def looping(x):
     total = 0.0
     for i in range(len(x)):
         total = total + x[i] ** 2
+        if i == 20:
+            break
     return total
 
 

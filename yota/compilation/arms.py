@@ -18,13 +18,19 @@ from yota.ir.tape import Guard, Op, Tape
 
 __all__ = ["TAKE_SELECTS", "Alignment", "Arms", "Select", "constant_key", "uses"]
 
-TAKE_SELECTS = frozenset(
-    ("add", "subtract", "multiply", "divide", "negative", "greater", "greater_equal", "less", "less_equal")
-)
-"""Primitives for which a constant operand may become a select."""
-_LINEAR = frozenset(("add", "subtract", "negative", "positive", "getitem"))
-_CURVED = frozenset(("multiply", "square", "power", "absolute", "sin", "cos", "tanh", "arctan"))
-"""Primitives in arms that have a value and a partial for every finite operand, unless they overflow."""
+_COMPARISONS = ("greater", "greater_equal", "less", "less_equal")
+TAKE_SELECTS = {
+    **dict.fromkeys(("multiply", "divide", "negative", *_COMPARISONS), False),
+    **dict.fromkeys(("add", "subtract"), True),
+}
+"""Primitives for which a constant operand may become a select; whether the constant may be 0."""
+_IN_ARMS = {
+    **dict.fromkeys(("add", "subtract", "negative", "positive", "getitem"), False),
+    **dict.fromkeys(("multiply", "square", "power", "absolute", "sin", "cos", "tanh", "arctan"), True),
+}
+"""Primitives in arms, which have values and partials for finite operands; whether these may overflow."""
+_EXPONENTS = (2, 3)
+_POWER, _WHERE = catalog.primitive("power"), catalog.primitive("where")
 _MOST_OPS, _MOST_ELEMENTS = 12, 64
 """Largest number of ops in the two arms of a branch, and of elements in a result."""
 _ALIKE_AFTER = 4
@@ -218,7 +224,7 @@ class Alignment:
         yes, no = (new, old) if self.outcomes[guard] else (old, new)
         condition = self.ours.guards[guard]
         self._builder.location = condition.location
-        made = self._builder.emit(catalog.primitive("where"), (condition.variable, yes, no), type=types[old])
+        made = self._builder.emit(_WHERE, (condition.variable, yes, no), type=types[old])
         self._made[one, other], self._selects[made] = made, Select(guard, yes, no)
         self._partner[made] = other
         self._back[other] = made
@@ -247,9 +253,10 @@ class Alignment:
         if variable not in constants:
             return True
         value = constants[variable]
-        if op is None or op.name not in TAKE_SELECTS or type(value) not in (float, np.float64):
+        takes_zero = None if op is None else TAKE_SELECTS.get(op.name)
+        if takes_zero is None or type(value) not in (float, np.float64):
             return False
-        return bool(np.isfinite(value)) and (value != 0 or op.name in ("add", "subtract"))
+        return bool(np.isfinite(value)) and (value != 0 or takes_zero)
 
     def _rejoins(self, place: int, other: int) -> tuple[int, int] | None:
         """The least numbers of ops in the arms of a branch, after which both go on alike to the next branch."""
@@ -314,12 +321,11 @@ class Alignment:
         type = tape.types[op.result]
         if type.dtype != np.float64 or math.prod(type.shape) > _MOST_ELEMENTS:
             return False
-        if op.name in _LINEAR:
-            return True
-        if op.name == "power" and tape.constants.get(op.operands[1]) not in (2, 3):
+        is_curved = _IN_ARMS.get(op.name)
+        if is_curved is None or (op.primitive is _POWER and tape.constants.get(op.operands[1]) not in _EXPONENTS):
             return False
-        self._curved |= op.name in _CURVED
-        return op.name in _CURVED
+        self._curved |= is_curved
+        return True
 
 
 def uses(tape: Tape) -> list[tuple[int, tuple[int, int], int]]:

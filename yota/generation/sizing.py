@@ -136,11 +136,14 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> S
     except (OtherSteps, UnknownForm) as fault:
         # A Python loop over a size takes other steps at each. An array that was computed from a grid has no form that
         # could be told; the grid itself may have one.
-        again = replace(call, loops=True) if isinstance(fault, OtherSteps) else replace(call, keeps=True)
+        loops = isinstance(fault, OtherSteps)
         try:
-            return _sized(again, wrt, strict, few)
+            found = _sized(replace(call, loops=True) if loops else replace(call, keeps=True), wrt, strict, few)
         except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
             raise fault from None
+        if loops and not any(op.regions for op in found.subjects[0].tape.ops):
+            raise
+        return found
 
 
 def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:

@@ -12,6 +12,9 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
+COPY = primitive("positive")
+"""The op that gives its operand, as a result of its own."""
+
 
 def with_ops(tape: Tape, ops: Iterable[Op], **changes: Any) -> Tape:
     """``tape`` with other ops, and with ``changes`` of other fields; guards follow the ops that they test."""
@@ -72,7 +75,7 @@ def with_own_outputs(tape: Tape, unfit: Callable[[Op], bool] | None = None) -> T
 def _copied(builder: TapeBuilder, variable: int) -> int:
     if builder.type(variable).dtype.kind == "b":
         return builder.emit(primitive("logical_or"), (variable, variable))
-    return builder.emit(primitive("positive"), (variable,))
+    return builder.emit(COPY, (variable,))
 
 
 def rewritten(tape: Tape, replacement: Callable[[Rewriting, Op], int | None]) -> Tape:

@@ -16,6 +16,7 @@ from yota.codegen.c.plan import Argument, KernelPlan, Partial, Piece, Result
 from yota.codegen.c.types import c_type, npy_type, scalar_type
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
+from yota.passes.rewrite import COPY
 
 _LONGEST = 1_500
 """Statements of a kernel that is left whole."""
@@ -232,7 +233,7 @@ def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> 
 def _given(plan: Schedule, variable: int, inputs: Sequence[int]) -> int | None:
     """The position of the Python float among the arguments that is the result itself, if there is one."""
     op, type = plan.definitions.get(variable), plan.tape.types[variable]
-    if op is None or op.name != "positive" or op.operands[0] not in inputs or type.shape:
+    if op is None or op.primitive is not COPY or op.operands[0] not in inputs or type.shape:
         return None
     return inputs.index(op.operands[0]) if type.weak and type.dtype == "float64" else None
 
