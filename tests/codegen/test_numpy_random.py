@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from tests.codegen.programs import arguments, check, evaluate, tapes
 from yota.codegen.targets.numpy import generate
+from yota.ir.catalog import primitive
+from yota.ir.tape import TapeBuilder
+from yota.ir.types import TensorType
 from yota.runtime.python import load
 
 SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
@@ -69,3 +72,14 @@ def small_pieces() -> Any:
         patch.setattr(yota.passes.fuse, "_SMALLEST_TURNED", 64)
         patch.setattr(yota.codegen.storage, "WORKSPACE_BYTES", 512)
         yield
+
+
+def test_a_view_of_a_view_that_leaves_a_loop_has_memory_of_its_own() -> None:
+    builder = TapeBuilder("f")
+    x = builder.input(TensorType(np.dtype(np.complex128), (3, 5003)), 0, "x")
+    part = builder.emit(primitive("real"), (builder.emit(primitive("negative"), (x,)),))
+    tape = builder.finish((builder.emit(primitive("real"), (part,)),))
+    values = np.random.default_rng(0).normal(size=(2, 3, 5003))
+    source = generate(tape)
+    assert "np.array(v0)" not in source.text
+    np.testing.assert_array_equal(load(source)(values[0] + 1j * values[1]), -values[0])

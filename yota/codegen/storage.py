@@ -54,11 +54,16 @@ def plan_storage(tape: Tape, units: Sequence[Unit], exact: frozenset[int] = froz
     return _Planner(tape, units, exact).plan()
 
 
+def _owns(unit: Unit) -> bool:
+    """Whether results are written into memory of their own: those of a kernel or a loop, views too."""
+    return unit.is_kernel or bool(unit.extent)
+
+
 class _Planner:
     def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int]) -> None:
         self.tape, self.units, self.types, self.exact = tape, units, tape.types, exact
-        self.kernels = frozenset(variable for unit in units if unit.is_kernel for variable in unit.results)
-        self.roots = roots(tape, self.kernels)
+        owned = frozenset(variable for unit in units if _owns(unit) for variable in unit.results)
+        self.roots = roots(tape, owned)
         self.begin: list[int] = []
         self.end: list[int] = []
         clock = 0
@@ -105,7 +110,7 @@ class _Planner:
         return [
             member.op
             for member in unit.members
-            if member.op.result in results and (unit.is_kernel or not shares(member.op, self.types))
+            if member.op.result in results and (_owns(unit) or not shares(member.op, self.types))
         ]
 
     def _inherited(self) -> dict[int, int]:
