@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import importlib
 import math
 import sys
 import types
@@ -436,3 +437,17 @@ def test_the_sign_of_zero_changes_between_two_uses():
 
     ones = np.ones(2)
     assert yota.grad(f, ones)[0] == f(ones) == -2.0
+
+
+@pytest.mark.parametrize("folder", ["scipy", "numpy", "yota"])
+def test_a_folder_named_like_a_library_holds_code_of_the_user(folder, tmp_path, monkeypatch):
+    home = tmp_path / folder / "app"
+    home.mkdir(parents=True)
+    name = f"scaled_in_{folder}"
+    (home / f"{name}.py").write_text("import numpy as np\nSCALE = 2.0\ndef f(x): return np.sum(SCALE * x)\n")
+    monkeypatch.syspath_prepend(str(home))
+    module = importlib.import_module(name)
+    found = yota.gradient(module.f)
+    np.testing.assert_array_equal(found(np.ones(2)), [2.0, 2.0])
+    module.SCALE = 5.0
+    np.testing.assert_array_equal(found(np.ones(2)), [5.0, 5.0])

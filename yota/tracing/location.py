@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -26,7 +27,18 @@ ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
 _INTERPRETER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "interpreter") + os.sep
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep
+
+
+def _home_of(package: str) -> str:
+    """The folder of a package, which need not be imported; a file that cannot be if there is none."""
+    found = importlib.util.find_spec(package)
+    return os.path.dirname(os.path.abspath(found.origin)) + os.sep if found and found.origin else os.devnull + os.sep
+
+
+_SCIPY = _home_of("scipy")
+_PACKAGES = (_OWN + os.sep, _NUMPY, _SCIPY)
+_DEEP = (_SCIPY, os.path.join(_NUMPY, "ma") + os.sep)
 _STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
 
 
@@ -70,7 +82,7 @@ def is_library_file(name: str) -> bool:
     """Whether a file of Python code belongs to yota, NumPy, SciPy or Python itself."""
     if name.startswith(_STANDARD):
         return "-packages" + os.sep not in name
-    return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.endswith((".pyx", "<stringsource>"))
+    return name.startswith(_PACKAGES) or name.endswith((".pyx", "<stringsource>"))
 
 
 def is_installed_file(name: str) -> bool:
@@ -80,7 +92,12 @@ def is_installed_file(name: str) -> bool:
 
 def is_deep_file(name: str) -> bool:
     """Whether a file of Python code belongs to SciPy, or to NumPy's masked arrays."""
-    return f"{os.sep}scipy{os.sep}" in name or f"{os.sep}numpy{os.sep}ma{os.sep}" in name
+    return name.startswith(_DEEP)
+
+
+def is_array_file(name: str) -> bool:
+    """Whether a file of Python code belongs to NumPy or SciPy."""
+    return name.startswith((_NUMPY, _SCIPY))
 
 
 class Reader(Protocol):

@@ -37,7 +37,7 @@ import numpy as np
 from yota.structures import package_of
 from yota.tracing.bytecode import static_attribute
 from yota.tracing.creation import fresh
-from yota.tracing.location import caller, is_library_file
+from yota.tracing.location import caller, is_array_file, is_library_file
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.writers import Called
@@ -205,9 +205,7 @@ def _is_known(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if code is not None:
         name = code.co_filename
-        return any(name == getattr(module, "__file__", "") for module in _MODULES) or (
-            is_library_file(name) and ("numpy" in name or "scipy" in name)
-        )
+        return is_array_file(name) or any(name == getattr(module, "__file__", "") for module in _MODULES)
     home = getattr(function, "__self__", None)
     if isinstance(home, types.ModuleType):
         return home in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))
