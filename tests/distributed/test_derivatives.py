@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 import time
+import types
 import weakref
 
 import numpy as np
@@ -18,7 +19,7 @@ dask = pytest.importorskip("dask")
 import dask.array as da  # noqa: E402
 import dask.bag as db  # noqa: E402
 
-from yota.distributed import hvp, jacobian, value_and_grad  # noqa: E402
+from yota.distributed import hvp, jacobian, summed, value_and_grad  # noqa: E402
 
 ROWS = 103
 GENERATOR = np.random.default_rng(0)
@@ -109,11 +110,31 @@ def test_the_same_bits_however_many_chunks_a_task_has(fg, monkeypatch):
     small = da.from_array(DATA, chunks=(4, 3)), da.from_array(SIGNS, chunks=4)
     wanted = fg(W, *small)
     for most in (1, 2, 16):
-        monkeypatch.setattr("yota.distributed.summed._together", lambda _, most=most: most)
+        monkeypatch.setattr("yota.distributed.summed._starts", lambda found, most=most: in_tasks(found, most))
         assert len(fg.delayed(W, *small).dask) == -(-26 // most) + 1 + 2 * (most == 1)
         found = fg(W, *small)
         assert found[0] == wanted[0]
         assert np.array_equal(found[1], wanted[1])
+
+
+def in_tasks(found, size):
+    """Where tasks of ``size`` chunks start."""
+    return [*range(0, len(found), size), len(found)]
+
+
+def test_the_same_bits_where_the_last_tasks_are_smaller(fg, monkeypatch):
+    small = da.from_array(DATA, chunks=(2, 3)), da.from_array(SIGNS, chunks=2)
+    monkeypatch.setattr("yota.distributed.summed._starts", lambda found: in_tasks(found, 1))
+    wanted = fg(W, *small)
+    monkeypatch.undo()
+    for threads in (1, 2, 3, 5):
+        monkeypatch.setattr("yota.distributed.summed._threads", lambda threads=threads: threads)
+        found = fg(W, *small)
+        assert found[0] == wanted[0]
+        assert np.array_equal(found[1], wanted[1])
+    sizes = np.diff(summed._starts([types.SimpleNamespace(others=frozenset())] * 100))
+    assert sizes.sum() == 100
+    assert np.all(np.diff(sizes) <= 0)
 
 
 def test_a_chunk_is_read_once_and_held_alone(fg):
@@ -146,7 +167,7 @@ def test_the_next_chunk_is_read_while_one_is_computed(fg, monkeypatch):
             raise OSError("only in the thread of the task")
         return array[start : start + 20]
 
-    monkeypatch.setattr("yota.distributed.summed._together", lambda _: 4)
+    monkeypatch.setattr("yota.distributed.summed._starts", lambda found: in_tasks(found, 4))
     for failing in (False, True):
         blocks = [
             [dask.delayed(read)(array, start, failing) for start in range(0, ROWS, 20)] for array in (DATA, SIGNS)

@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -33,8 +34,8 @@ __all__ = ["Over", "Summed", "refuse"]
 Over = int | str | tuple[int | str, ...]
 _FAN = 16
 """Number of sums that one task adds: a power of two."""
-_MOST = 16
-"""Largest number of chunks in one task: a power of two."""
+_MOST, _FEWEST = 16, 2
+"""Largest number of chunks in one task, and smallest where tasks become smaller: powers of two."""
 _ASKED_AGAIN = 5.0
 """Seconds after which a cluster may have other workers."""
 _known_threads: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
@@ -110,10 +111,10 @@ class Summed(Derived):
         graph: dict[Any, Any] = {shared: work} if size > _MOST_COPIED else {}
         given: Any = shared if graph else work
         found, base = sources(chunks)
-        size = _together(found)
+        starts = _starts(found)
         checked = self._checked(chunks) if self._check else -1
-        for first in range(0, len(found), size):
-            several = tuple(found[first : first + size])
+        for first, stop in pairwise(starts):
+            several = tuple(found[first:stop])
             others = tuple(frozenset().union(*(each.others for each in several)))
             graph[name, first] = (of_group, given, Group(first, several, others, checked), *others)
         level: list[Any] = [key for key in graph if key != shared]
@@ -122,7 +123,8 @@ class Summed(Derived):
             groups = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
             level = [(sums, number) for number in range(len(groups))]
             graph |= {key: (added, group) for key, group in zip(level, groups, strict=True)}
-        return later(f"total_of_{self.__name__}", graph, (finished, given, level), base)
+        single = starts if len(level) == len(starts) - 1 else []
+        return later(f"total_of_{self.__name__}", graph, (finished, given, level, single), base)
 
     def _checked(self, chunks: Sequence[Chunked]) -> int:
         """The chunk to check: a different one at each call, among those that may have several samples."""
@@ -172,15 +174,28 @@ class Summed(Derived):
         return functions
 
 
-def _together(found: Sequence[Source]) -> int:
-    """Number of chunks in one task: a power of two that leaves several tasks for each thread.
+def _starts(found: Sequence[Source]) -> list[int]:
+    """The first chunk of each task, and the number of chunks. Tasks have powers of two of chunks, the last ones fewer.
 
-    Blocks from other tasks would all have to be in memory at once.
+    So there are several tasks for each thread, and all threads end at about the same time. Blocks from other tasks
+    would all have to be in memory at once.
     """
+    count = len(found)
     if any(each.others != found[0].others for each in found):
-        return 1
-    most = min(_MOST, len(found) // (4 * _threads()))
-    return 1 << max(most.bit_length() - 1, 0)
+        return list(range(count + 1))
+    threads = _threads()
+    starts = [0]
+    while starts[-1] < count and len(starts) <= _FAN:
+        rest = count - starts[-1]
+        starts.append(starts[-1] + min(rest, max(_power_of_two(rest // (2 * threads)), _FEWEST)))
+    if len(starts) - 1 <= _FAN and starts[-1] == count > _FEWEST * threads:
+        return starts
+    return [*range(0, count, _power_of_two(count // (4 * threads))), count]
+
+
+def _power_of_two(most: int) -> int:
+    """The largest power of two up to ``most`` and `_MOST`."""
+    return 1 << max(min(most, _MOST).bit_length() - 1, 0)
 
 
 def _threads() -> int:

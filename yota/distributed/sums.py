@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ __all__ = ["Group", "Work", "added", "finished", "known", "of_group"]
 Part = tuple[int, Any]
 """Number of samples, and value and gradient."""
 
+_NONE: Mapping[tuple[int, int], Part | None] = MappingProxyType({})
 _CHECKED = 4
 """Number of samples on which each call checks that the loss is a sum."""
 _MOST_AHEAD = 1 << 25
@@ -205,17 +208,24 @@ def _check(work: Work, function: Callable[..., Any], blocks: Sequence[Any]) -> N
             )
 
 
-def added(parts: Sequence[Part | None]) -> Part | None:
-    """The sum of the results of groups of chunks."""
-    return _tree(parts.__getitem__, 0, len(parts))
+def added(parts: Sequence[Part | None], starts: Sequence[int] = ()) -> Part | None:
+    """The sum of the results of groups of chunks, all of one size, or from one of ``starts`` to the next."""
+    if not starts:
+        return _tree(parts.__getitem__, 0, len(parts))
+    known = dict(zip(pairwise(starts), parts, strict=True))
+    return _tree(parts.__getitem__, 0, starts[-1], known)
 
 
-def _tree(part: Callable[[int], Part | None], start: int, stop: int) -> Part | None:
+def _tree(
+    part: Callable[[int], Part | None], start: int, stop: int, known: Mapping[tuple[int, int], Part | None] = _NONE
+) -> Part | None:
     """Pairwise sum of some parts; the tree does not depend on how many are added together."""
+    if (start, stop) in known:
+        return known[start, stop]
     if stop - start == 1:
         return part(start)
     middle = start + (1 << (stop - start - 1).bit_length() - 1)
-    return _plus(_tree(part, start, middle), _tree(part, middle, stop))
+    return _plus(_tree(part, start, middle, known), _tree(part, middle, stop, known))
 
 
 def _plus(one: Part | None, other: Part | None) -> Part | None:
@@ -231,15 +241,15 @@ def _typed(value: Any, like: Any) -> Any:
     return np.asarray(value) if isinstance(like, np.ndarray) else value
 
 
-def finished(work: Work, parts: Sequence[Part | None]) -> Any:
-    """The caller's result from the sum over all chunks.
+def finished(work: Work, parts: Sequence[Part | None], starts: Sequence[int] = ()) -> Any:
+    """The caller's result from the sum over all chunks; for ``starts`` see `added`.
 
     Raises
     ------
     ChunkError
         If there are no samples.
     """
-    total = added(parts)
+    total = added(parts, starts)
     if total is None:
         raise ChunkError(f"all chunks of {' and '.join(work.names)}, of {work.title}, are empty")
     rows, found = total
