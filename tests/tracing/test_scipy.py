@@ -8,8 +8,11 @@ import pytest
 import scipy.linalg as la
 import scipy.ndimage as nd
 import scipy.signal as sg
+import scipy.spatial.distance as di
+import scipy.spatial.transform as tr
 import scipy.special as sp
 import scipy.stats as st
+from scipy.spatial import KDTree
 
 import yota
 from yota.errors import DifferentiationError, TracingError
@@ -233,6 +236,7 @@ def test_systems_in_state_space():
 
 
 CALLS = Path(__file__).with_name("scipy.calls").read_text(encoding="utf-8").strip().split("\n\n")
+TREE = KDTree(np.arange(12.0).reshape(4, 3) % 5)
 LINE, TALL = RANDOM.standard_normal(12), RANDOM.standard_normal((5, 6))
 ARGUMENTS = {
     "a": A + 3 * np.eye(4),
@@ -249,7 +253,8 @@ ARGUMENTS = {
 
 
 def outcome(call, names, given):
-    result = eval(call, {"np": np, "la": la, "nd": nd, "sg": sg, "st": st, **dict(zip(names, given, strict=True))})
+    modules = {"np": np, "la": la, "nd": nd, "sg": sg, "st": st, "di": di, "tr": tr, "tree": TREE}
+    result = eval(call, {**modules, **dict(zip(names, given, strict=True))})
     return result[0] if isinstance(result, tuple) else result
 
 

@@ -17,14 +17,37 @@ from yota.tracing.untyped import np
 
 @records("scipy.linalg", "eigh")
 @of_each
-def _eigh(trace: Trace, a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
+def _eigh(
+    trace: Trace, a: Any, b: Any, lower: bool, eigvals_only: bool, subset_by_index: Any, subset_by_value: Any
+) -> Any:
     a = matrix(trace, "eigh", a)
+    kept = ("i", subset_by_index) if subset_by_value is None else ("v", subset_by_value)
+    kept = kept if kept[1] is not None else ("a", None)
     if eigvals_only:
-        return _eigvalsh(trace, a, b, lower)
+        values = _eigvalsh(trace, a, b, lower)
+        return values[chosen(values, *kept)]
     if b is not None:
         raise trace.unrecorded("scipy.linalg.eigh with b", "Pass eigvals_only=True.")
+    if kept[0] != "a":
+        raise trace.unrecorded("scipy.linalg.eigh with a subset of eigenvectors", "Select from all of them.")
     a = hermitian(trace, a, bool(lower))
     return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
+
+
+def chosen(values: Any, select: Any, limits: Any) -> slice:
+    """Which of the ascending ``values`` a function of SciPy is asked for: how many that are is a guard."""
+    if select in ("a", "all", 0):
+        return slice(0, len(values))
+    if select in ("i", "index", 2):
+        return slice(int(limits[0]), int(limits[1]) + 1)
+    first, last = (int(np.count_nonzero(values <= limit)) for limit in limits)
+    return slice(first, last)
+
+
+def turned_like(vectors: Any, known: Any) -> Any:
+    """Columns of length 1 with the signs of the same ``known`` ones, that another routine gives."""
+    along = np.sum(np.conjugate(vectors) * known, axis=0)
+    return vectors * (along / np.abs(along))
 
 
 def _eigvalsh(trace: Trace, a: Any, b: Any, lower: bool) -> Any:
@@ -38,18 +61,28 @@ def _eigvalsh(trace: Trace, a: Any, b: Any, lower: bool) -> Any:
 
 @records("scipy.linalg", "eig")
 @of_each
-def _eig(trace: Trace, a: Any, right: bool) -> Any:
+def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool) -> Any:
     """NumPy calls the same routine; SciPy's eigenvalues are complex in any case."""
     a = matrix(trace, "eig", a)
     values, vectors = np.linalg.eig(a)
     values = values.astype(np.result_type(a.dtype, np.complex64))
+    if homogeneous_eigvals:
+        values = np.stack([values, np.ones(len(a), values.dtype)])
     return (values, vectors) if right else values
 
 
 @records("scipy.linalg", "eigvals")
 @of_each
-def _eigvals(trace: Trace, a: Any) -> Any:
-    return _eig(trace, a, right=False)
+def _eigvals(trace: Trace, a: Any, b: Any, homogeneous_eigvals: bool) -> Any:
+    if b is None:
+        return _eig(trace, a, right=False, homogeneous_eigvals=homogeneous_eigvals)
+    if homogeneous_eigvals:
+        raise trace.unrecorded("scipy.linalg.eigvals with b and homogeneous_eigvals", "Leave one of them out.")
+    a, b = matrix(trace, "eigvals", a), matrix(trace, "eigvals", b)
+    values = _eig(trace, np.linalg.solve(b, a), right=False, homogeneous_eigvals=False)
+    # In the order of LAPACK's routine for two matrices.
+    order = trace.apply(trace.registry.primitive("_pencil"), (a, b))
+    return rows_of(trace, values, np.argmin(np.abs(order[:, None] - values[None, :]), axis=1))
 
 
 @records("scipy.linalg", "svd")
@@ -71,16 +104,21 @@ def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
     a = matrix(trace, "qr", a)
     if mode not in ("economic", "full", "r"):
         raise trace.unrecorded(f"scipy.linalg.qr with mode={mode!r}", 'Pass mode="economic".')
-    order = None
-    if pivoting:
-        order = trace.apply(trace.registry.primitive("_qr_order"), (a,), {"mode": "r", "pivoting": True})[1]
-        a = rows_of(trace, a.T, order).T
-    q, r = trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"})
+    q, r, *order = _thin(trace, a, pivoting)
     if mode != "economic" and a.shape[0] > a.shape[1]:
         r = with_zeros(r, a.shape[0])
         if mode == "full":
             q = completed(q, trace.apply(trace.registry.primitive("full_qr"), (a,))[0], -1)
-    return ((r,) if mode == "r" else (q, r)) + (() if order is None else (order,))
+    return (r, *order) if mode == "r" else (q, r, *order)
+
+
+def _thin(trace: Trace, a: Any, pivoting: bool) -> tuple[Any, ...]:
+    """The thin factors, and with pivoting the order of columns."""
+    order = ()
+    if pivoting:
+        order = trace.apply(trace.registry.primitive("_qr_order"), (a,), {"mode": "r", "pivoting": True})[1:]
+        a = rows_of(trace, a.T, *order).T
+    return (*trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"}), *order)
 
 
 @records("scipy.linalg", "rq")
@@ -88,26 +126,25 @@ def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
 def _rq(trace: Trace, a: Any, mode: str) -> Any:
     """From the other factorisation of the matrix with its axes from back to front, transposed."""
     a = matrix(trace, "rq", a)
-    if (
-        mode not in ("economic", "full", "r")
-        or a.shape[0] > a.shape[1]
-        or (mode != "economic" and a.shape[0] < a.shape[1])
-    ):
+    height, width = a.shape
+    if mode not in ("economic", "full", "r") or height > width or (mode == "full" and height < width):
         raise trace.unrecorded(f"scipy.linalg.rq of this shape with mode={mode!r}", 'Pass mode="economic".')
     known = trace.registry.primitive("linalg_qr")
     q, r = trace.apply(known, (np.conjugate(np.flip(a, (0, 1)).T),), {"mode": "economic"})
     r = np.flip(np.conjugate(r.T), (0, 1))
-    return r if mode == "r" else (r, np.flip(np.conjugate(q.T), (0, 1)))
+    if mode == "r":
+        return np.concatenate([np.zeros((height, width - height), r.dtype), r], axis=1)
+    return r, np.flip(np.conjugate(q.T), (0, 1))
 
 
 @records("scipy.linalg", "qr_multiply")
-def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, conjugate: bool) -> Any:
+def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, pivoting: bool, conjugate: bool) -> Any:
     a, c = matrix(trace, "qr_multiply", a), trace.traced(c)
     if a.shape[0] < a.shape[1] or mode not in ("left", "right"):
         raise trace.unrecorded("scipy.linalg.qr_multiply of a wide matrix", "Multiply with q of qr.")
-    q, r = trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"})
+    q, *rest = _thin(trace, a, pivoting)
     q = np.conjugate(q) if conjugate else q
-    return (np.matmul(q, c) if mode == "left" else np.matmul(c, q)), r
+    return ((np.matmul(q, c) if mode == "left" else np.matmul(c, q)), *rest)
 
 
 @records("scipy.linalg", "pinv")

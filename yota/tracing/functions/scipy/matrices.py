@@ -251,3 +251,12 @@ def _of_eigenvalues(trace: Trace, A: Any, func: Any) -> Any:
     values, vectors = np.linalg.eig(a)
     found = np.matmul(vectors * func(values), np.linalg.inv(vectors))
     return np.real(found) if found.dtype.kind == "c" and a.dtype.kind != "c" else found
+
+
+@records("scipy.linalg", "matrix_balance")
+def _balance(trace: Trace, A: Any, permute: bool, scale: bool) -> Any:
+    """By powers of two and an order of rows, which do not change with the matrix."""
+    a = trace.traced(A)
+    known = trace.registry.primitive("_balance")
+    turn = trace.apply(known, (a,), {"permute": bool(permute), "scale": bool(scale)})[1]
+    return np.linalg.solve(turn, np.matmul(a, turn)), turn

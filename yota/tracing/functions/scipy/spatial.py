@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.implementations import records
+from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -132,18 +133,44 @@ def _squareform(trace: Trace, X: Any, force: str, checks: bool) -> Any:
     return np.concatenate([np.zeros(1, x.dtype), x])[places]
 
 
-_COMPILED = "scipy.spatial.transform._rotation_cy"
-_WRITTEN = "scipy.spatial.transform._rotation_xp"
+@records("scipy.spatial", "KDTree.query")
+def _nearest(trace: Trace, self: Any, x: Any, k: Any, p: Any, distance_upper_bound: Any) -> Any:
+    """From the distances of all points."""
+    points, count = trace.traced(x), self.data.shape[0]
+    wanted = np.arange(1, k + 1) if isinstance(k, (int, np.integer)) else np.asarray(k)
+    if self.boxsize is not None or is_traced([p, distance_upper_bound]) or np.max(wanted) > count:
+        raise trace.unrecorded("scipy.spatial.KDTree.query in a box, for more than all points or by traced numbers", "")
+    apart = np.linalg.norm(points[..., None, :] - self.data, p, axis=-1)
+    places = np.argsort(apart, axis=-1, kind="stable")[..., wanted - 1]
+    found = np.take_along_axis(apart, places, axis=-1)
+    near = found < distance_upper_bound
+    found, places = np.where(near, found, np.inf), np.where(near, places, count)
+    return (found[..., 0], places[..., 0]) if isinstance(k, (int, np.integer)) and k == 1 else (found, places)
 
 
-def _written(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    """The form of a function of quaternions; arrays have one axis before that of their numbers at least."""
-    own = getattr(sys.modules[_WRITTEN], name)
-    return own(*args, **keywords)
+@records("scipy.spatial.distance", "directed_hausdorff")
+def _hausdorff(trace: Trace, u: Any, v: Any, **_: Any) -> Any:
+    apart = _cdist(trace, u, v)
+    nearest = np.min(apart, axis=1)
+    place = np.argmax(nearest)
+    return np.max(nearest), place, np.argmin(apart, axis=1)[place]
 
 
-for _name in (
-    "align_vectors apply approx_equal as_davenport as_euler as_matrix as_mrp as_quat as_rotvec compose_quat "
-    "from_davenport from_euler from_matrix from_mrp from_quat from_rotvec inv magnitude mean pow reduce setitem"
-).split():
-    records(_COMPILED, _name)(functools.partial(_written, _name))
+def _written(module: str, name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    """The form of a function of quaternions or transforms, which computes in double precision."""
+    own = getattr(sys.modules[module], name)
+    return own(
+        *(each.astype(float) if is_tracer(each) and each.dtype == "float32" else each for each in args), **keywords
+    )
+
+
+_SHARED = "apply from_matrix inv mean pow setitem "
+for _kind, _names in {
+    "rotation": "align_vectors approx_equal as_davenport as_euler as_matrix as_mrp as_quat as_rotvec compose_quat "
+    "from_davenport from_euler from_mrp from_quat from_rotvec magnitude reduce",
+    "rigid_transform": "as_dual_quat as_exp_coords compose_transforms from_dual_quat from_exp_coords from_rotation "
+    "from_translation normalize_dual_quaternion",
+}.items():
+    _place = f"scipy.spatial.transform._{_kind}"
+    for _name in (_SHARED + _names).split():
+        records(f"{_place}_cy", _name)(functools.partial(_written, f"{_place}_xp", _name))

@@ -10,6 +10,7 @@ from typing import Any
 from yota.ir.catalog import original
 from yota.ir.linear_solvers import Banded, Direct, Factored, Iterative
 from yota.tracing.functions.linalg import hermitian
+from yota.tracing.functions.scipy.factors import chosen, turned_like
 from yota.tracing.functions.scipy.sparsetools import constant, pattern, rows_of
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced, is_tracer
@@ -269,16 +270,32 @@ def _of_dtype(trace: Trace, name: str, kind: Any) -> Callable[..., Any]:
 
 
 @records("scipy.linalg", "eig_banded")
-def _of_band(trace: Trace, a_band: Any, lower: bool, eigvals_only: bool) -> Any:
-    if not eigvals_only:
-        raise trace.unrecorded("scipy.linalg.eig_banded with eigenvectors", "Pass eigvals_only=True.")
-    full = _definite(trace.traced(a_band), bool(lower))
-    return np.linalg.eigvalsh(hermitian(trace, full, bool(lower)), "L" if lower else "U")
+def _of_band(trace: Trace, a_band: Any, lower: bool, eigvals_only: bool, select: Any, select_range: Any) -> Any:
+    band = trace.traced(a_band)
+    full = hermitian(trace, _definite(band, bool(lower)), bool(lower))
+    if eigvals_only:
+        values = np.linalg.eigvalsh(full, "L" if lower else "U")
+        return values[chosen(values, select, select_range)]
+    return _vectors(trace, full, "_band_vectors", (band,), {"lower": bool(lower)}, select, select_range)
 
 
 @records("scipy.linalg", "eigh_tridiagonal")
-def _tridiagonal(trace: Trace, d: Any, e: Any, eigvals_only: bool) -> Any:
-    if not eigvals_only:
-        raise trace.unrecorded("scipy.linalg.eigh_tridiagonal with eigenvectors", "Pass eigvals_only=True.")
+def _tridiagonal(trace: Trace, d: Any, e: Any, eigvals_only: bool, select: Any, select_range: Any) -> Any:
     d, e = trace.traced(d), trace.traced(e)
-    return _of_band(trace, np.stack([d, np.concatenate([e, np.zeros(1)])]), lower=True, eigvals_only=True)
+    band = np.stack([d, np.concatenate([e, np.zeros(1, e.dtype)])])
+    if eigvals_only:
+        return _of_band(trace, band, True, True, select, select_range)
+    return _vectors(trace, _definite(band, True), "_tridiagonal_vectors", (d, e), {}, select, select_range)
+
+
+def _vectors(
+    trace: Trace, full: Any, name: str, given: tuple[Any, ...], static: dict[str, Any], select: Any, limits: Any
+) -> Any:
+    """Eigenvalues and eigenvectors, with the signs that the routine ``name`` gives them."""
+    values, vectors = np.linalg.eigh(full)
+    kept = chosen(values, select, limits)
+    # LAPACK has another routine for all of them, with other signs.
+    part = () if select in ("a", "all", 0) else (kept.start, kept.stop - 1)
+    static = {**static, "select": "i" if part else "a", "select_range": part or None}
+    known = trace.apply(trace.registry.primitive(name), given, static)[1]
+    return values[kept], turned_like(vectors[:, kept], known)
