@@ -168,3 +168,26 @@ def test_signed_zeros_and_float32_stay():
         value, gradient = found(np.array([3.0, sign], np.float32))
         assert value.dtype == gradient.dtype == np.float32
         np.testing.assert_array_equal(gradient, np.float32([2.0 if sign > 0 else -1.0, 0.0]))
+
+
+def test_a_call_that_records_an_arm_may_have_no_finite_value():
+    def f(x):
+        t = x[0] * 1.5
+        t = t * t * t if x[1] > 0 else np.tanh(t) * t
+        return x[2] + t
+
+    found = yota.value_and_grad(f, dynamic=True)
+    found(np.array([1.0, -1.0, 2.0]))
+    value, gradient = found(np.array([np.inf, 1.0, 2.0]))
+    assert value == np.inf
+    np.testing.assert_array_equal(gradient, [np.inf, 0.0, 1.0])
+
+
+def test_arms_with_results_of_other_types_keep_these():
+    def f(x, y):
+        t = np.sin(x) + x if y > 0 else x * 1.5
+        return t * y + x
+
+    found = yota.value_and_grad(f, dynamic=True)
+    for y in (1.0, -1.0, 2.0, -2.0):
+        assert type(found(0.5, y)[0]) is type(f(0.5, y))

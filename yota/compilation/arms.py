@@ -214,7 +214,7 @@ class Alignment:
             return self._made[one, other]
         old, new = self._old(one, other), self._new(one, other)
         types = self._builder.types
-        if old is None or new is None or (types[old].dtype, types[old].shape) != (types[new].dtype, types[new].shape):
+        if old is None or new is None or types[old] != types[new]:
             return None
         turned = list(self._turned())
         named = [self._arms[each][0] for each in (old, new) if each in self._arms]

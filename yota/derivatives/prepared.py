@@ -203,12 +203,16 @@ class Prepared:
             with self.owner.table.lock:
                 self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
                 self.tapes = [self.root]
-        try:
-            chosen, outputs = self.root.run(leaves)
-        except StaleTapeError as fault:
-            with self.owner.table.lock:
-                self._follow(function, sort_arguments(function, args), fault)
-            chosen, outputs = self.root.run(leaves)
+        # A tape that the recording joins may turn out not to be able to stand for it.
+        for more in (True, True, False):
+            try:
+                chosen, outputs = self.root.run(leaves)
+                break
+            except StaleTapeError as fault:
+                if not more:
+                    raise
+                with self.owner.table.lock:
+                    self._follow(function, sort_arguments(function, args), fault)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
         return self.result(chosen, outputs), chosen
