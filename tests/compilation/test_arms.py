@@ -191,3 +191,25 @@ def test_arms_with_results_of_other_types_keep_these():
     found = yota.value_and_grad(f, dynamic=True)
     for y in (1.0, -1.0, 2.0, -2.0):
         assert type(found(0.5, y)[0]) is type(f(0.5, y))
+
+
+def test_another_thread_may_replace_a_tape_before_its_arms_are_recorded():
+    found = yota.value_and_grad(signs, dynamic=True)
+    found(np.array([1.0, 1.0]))
+    ((_, prepared),) = found.form.table.items()
+
+    class Lock:
+        """Lets another call in before the first one that waits."""
+
+        def __enter__(self):
+            prepared.owner.table.lock = known
+            found(np.array([-1.0, 1.0]))
+            known.__enter__()
+
+        def __exit__(self, *error):
+            known.__exit__(*error)
+
+    known, prepared.owner.table.lock = prepared.owner.table.lock, Lock()
+    value, gradient = found(np.array([1.0, -2.0]))
+    assert value == 3.0
+    np.testing.assert_array_equal(gradient, [1.0, -1.0])

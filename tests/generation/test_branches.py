@@ -15,6 +15,8 @@ import pytest
 import yota
 from tests.generated import loaded
 from yota import errors
+from yota.generation.branches import Branches
+from yota.tracing.sizes import Decision
 
 LIMIT = 100
 TABLE = {100: 3.0}
@@ -205,3 +207,10 @@ def test_decisions_on_two_sizes_are_tried_together() -> None:
 
     with pytest.raises(errors.ArgumentError, match="another constant is met when N, M changes"):
         yota.generate(at_one_pair, {"x": "float64[N]", "y": "float64[M]"})
+
+
+def test_decisions_of_each_trip_of_a_long_loop_are_refused_at_once() -> None:
+    branches = Branches(["N"])
+    branches.add({"N": 700}, [Decision("eq", (("extent", 700), trip), trip == 699, None) for trip in range(700)])
+    with pytest.raises(errors.ArgumentError, match="decisions on N combine in 700 ways, too many to try"):
+        next(branches.untried())

@@ -203,19 +203,24 @@ class Prepared:
             with self.owner.table.lock:
                 self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
                 self.tapes = [self.root]
-        # A tape that the recording joins may turn out not to be able to stand for it.
-        for more in (True, True, False):
-            try:
-                chosen, outputs = self.root.run(leaves)
-                break
-            except StaleTapeError as fault:
-                if not more:
-                    raise
-                with self.owner.table.lock:
-                    self._follow(function, sort_arguments(function, args), fault)
+        try:
+            chosen, outputs = self.root.run(leaves)
+        except StaleTapeError:
+            with self.owner.table.lock:
+                chosen, outputs = self._followed(function, args, leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
         return self.result(chosen, outputs), chosen
+
+    def _followed(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        """Run the tape of the branches that are taken now, which is recorded if there is none."""
+        # Another thread may have replaced the tape. One that stands for a recording may not stand for these values.
+        for _ in range(2):
+            try:
+                return self.root.run(leaves)
+            except StaleTapeError as fault:
+                self._follow(function, sort_arguments(function, args), fault)
+        return self.root.run(leaves)
 
     def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
         """Record the branch that is taken now; merge the recording with the failed tape, or add it as another tape."""

@@ -26,7 +26,7 @@ _FEW = 3
 _DENSE, _LARGEST = 4096, 2**31
 _GRID = 40
 """Sizes of each name that are looked at together with those of the others."""
-_MOST_PROBES = 32
+_MOST_PROBES, _MOST_RULES = 32, 512
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.round}
 _Key: TypeAlias = "tuple[Location | None, str, Any, int]"
@@ -63,6 +63,8 @@ class Branches:
         rules = self._rules()
         if not rules:
             return
+        if len(rules) > _MOST_RULES:
+            raise self._many(rules[-1], len(rules))
         # What is alike at a small size and at a larger one is tried at both: the code need not take the small one.
         tried = {(self._outcomes(rules, [size])[0], _is_small(size)) for size in self._sizes}
         candidates = self._candidates(rules)
@@ -76,11 +78,14 @@ class Branches:
         for (row, _), size in found.items():
             different = next((rule for rule, one, two in zip(rules, base, row, strict=True) if one != two), rules[0])
             if many > _MOST_PROBES:
-                raise ArgumentError(
-                    f"{place_of(different.decision.location)}decisions on {', '.join(self.names)} combine in "
-                    f"{many} ways, too many to try. Fix the size, as in float64[100], or write it without them"
-                )
+                raise self._many(different, many)
             yield size, different.decision
+
+    def _many(self, rule: _Rule, ways: int) -> ArgumentError:
+        return ArgumentError(
+            f"{place_of(rule.decision.location)}decisions on {', '.join(self.names)} combine in "
+            f"{ways} ways, too many to try. Fix the size, as in float64[100], or write it without them"
+        )
 
     def _rules(self) -> list[_Rule]:
         """The decisions that can come out in different ways, each once."""
