@@ -43,6 +43,18 @@ def test_limits_and_closures():
     assert yota.hessian(lambda b: area(1.3, b))(0.8) == pytest.approx(-1.3 * math.sin(1.04), rel=1e-8)
 
 
+def test_integrals_of_integrals():
+    def area(a, b):
+        return integrate.dblquad(lambda y, x: a * x * y**2, 0.0, b, lambda x: x, lambda x: b + 0 * x)[0]
+
+    value, gradient = yota.grad(area, 1.3, 0.8)
+    assert value == pytest.approx(1.3 * 0.8**5 / 10, rel=1e-12)
+    assert gradient == pytest.approx([0.8**5 / 10, 1.3 * 0.8**4 / 2], rel=1e-9)
+    # The range is too narrow for the change of variable.
+    gradient = yota.grad(lambda a: integrate.quad(lambda x: np.exp(a * x), 1, 1 + 2.0**-25)[0] * 2.0**25, 1.0)[1]
+    assert gradient[0] == pytest.approx(math.e, rel=1e-7)
+
+
 def test_other_parameters_use_the_nodes_only_where_these_suffice():
     fg = yota.value_and_grad(lambda a: integrate.quad(lambda x: 1 / (a * a + x * x), -1, 1)[0], dynamic=False)
     fg(1.0)

@@ -253,7 +253,7 @@ ARGUMENTS = {
 
 
 def outcome(call, names, given):
-    modules = {"np": np, "la": la, "nd": nd, "sg": sg, "st": st, "di": di, "tr": tr, "tree": TREE}
+    modules = {"np": np, "la": la, "nd": nd, "sg": sg, "st": st, "di": di, "tr": tr, "tree": TREE, "ms": st.mstats}
     result = eval(call, {**modules, **dict(zip(names, given, strict=True))})
     return result[0] if isinstance(result, tuple) else result
 

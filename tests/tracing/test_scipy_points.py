@@ -57,6 +57,9 @@ def test_distances():
         lambda x, y, at: ip.BPoly.from_derivatives(x[:2], np.reshape(y[:4], (2, 2)))(at[:1], 1),
         lambda x, y, at: ip.BarycentricInterpolator(x, y)(at),
         lambda x, y, at: ip.LSQUnivariateSpline(x, y, [1.0], k=2)(at),
+        lambda x, y, at: ip.LSQUnivariateSpline(x, y, [1.0], k=2).antiderivative()(at),
+        lambda x, y, at: ip.UnivariateSpline(x, y, s=0).antiderivative().derivative()(at),
+        lambda x, y, at: ip.spalde(at[0], ip.splrep(x, y)),
         lambda x, y, at: ip.RBFInterpolator(x[:, None], y)(at[:, None]),
     ],
 )

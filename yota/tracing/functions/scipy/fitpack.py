@@ -32,6 +32,13 @@ def _values(trace: Trace, t: Any, c: Any, k: int, x: Any, e: int = 0) -> Any:
     return _derivative(trace, t, c, k, x, 0, e)
 
 
+@records(_PACK, "spalde")
+def _derivatives(trace: Trace, t: Any, c: Any, k1: int, x: Any) -> Any:
+    """The value and all derivatives at one point."""
+    at = np.reshape(trace.traced(x), (1,))
+    return np.concatenate([_derivative(trace, t, c, k1 - 1, at, order)[0] for order in range(k1)]), 0
+
+
 @records(_PACK, "splint")
 def _integral(trace: Trace, t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
     """By the spline of degree k + 1 that is its antiderivative; it is zero outside of its knots."""
@@ -57,6 +64,11 @@ def _fitted(trace: Trace, x: Any, y: Any, w: Any, t: Any, k: int, s: Any) -> tup
     return t, np.linalg.solve(basis(trace, t, k, x), y)
 
 
+def _padded(c: Any, k: int) -> Any:
+    """Coefficients as FITPACK gives them, as many as knots."""
+    return np.concatenate([c, np.zeros(k + 1)])
+
+
 @records("scipy.interpolate", "splrep")
 def _splrep(
     trace: Trace, x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, t: Any = None, full_output: int = 0
@@ -66,7 +78,7 @@ def _splrep(
         ends = [np.broadcast_to(each, (k + 1,)) for each in (x[:1], x[-1:])]
         t = np.concatenate([ends[0], trace.traced(t), ends[1]])
     knots, c = _fitted(trace, x, y, w, t, k, 0 if s is None and w is None else s)
-    found = knots, np.concatenate([c, np.zeros(k + 1)]), k
+    found = knots, _padded(c, k), k
     return (found, np.zeros(()), -1, "") if full_output else found
 
 
@@ -93,7 +105,7 @@ def _interpolated(
     if xb is not None or xe is not None:
         raise trace.unrecorded("a spline with bbox=", "Leave it out.")
     knots, c = _fitted(trace, x, y, w, None, k, s)
-    return x, y, w, x[0], x[-1], k, s, len(knots), knots, c, 0.0, None, None, -1
+    return x, y, w, x[0], x[-1], k, s, len(knots), knots, _padded(c, k), 0.0, None, None, -1
 
 
 @records(_PACK, "fpchec")
@@ -105,7 +117,7 @@ def _accepted(trace: Trace, x: Any, t: Any, k: int) -> int:
 @records(_PACK, "fpcurfm1")
 def _nearest(trace: Trace, x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None) -> Any:
     knots, c = _fitted(trace, x, y, w, t, k, None)
-    return x, y, w, xb, xe, k, 0.0, len(knots), knots, c, 0.0, None, None, 0
+    return x, y, w, xb, xe, k, 0.0, len(knots), knots, _padded(c, k), 0.0, None, None, 0
 
 
 @records(_PACK, "regrid_smth")

@@ -8,6 +8,7 @@ the rest.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import inspect
 import itertools
@@ -103,9 +104,12 @@ _WIDEST = 4.5
 """The range of the new variable: beyond it, weights are below 1e-60."""
 _ROUNDED = 2.0**-50
 """What part of an end the old variable is away from it at the least."""
-_SMALL, _TOLERANCE, _GUARDED = 1e-20, 1e-9, 1e-6
+_SMALL, _TOLERANCE, _GUARDED, _NARROW = 1e-20, 1e-9, 1e-6, 1e-6
 _MOST = 300
 """Panels."""
+_DEEPEST = 2
+"""How many integrals may be nested: with three, nodes are millions."""
+_depth = contextvars.ContextVar("_depth", default=0)
 _SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
 """What part of the range a panel is at the least; what part of its range of values, and that of all of them, must not
 be left to its last coefficients."""
@@ -131,9 +135,15 @@ def _quad(
     """
     if full_output or any(others.get(name) for name in ("weight", "complex_func")):
         raise trace.unrecorded("scipy.integrate.quad with full_output, weight or complex_func", "Leave it out.")
+    if _depth.get() == _DEEPEST:
+        raise trace.unrecorded("scipy.integrate.quad within two others", "Integrate one of them by a formula.")
     args = args if isinstance(args, tuple) else (args,)
     ends = [a, *sorted(points if points is not None else ()), b]
-    found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
+    token = _depth.set(_depth.get() + 1)
+    try:
+        found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
+    finally:
+        _depth.reset(token)
     return sum(value for value, _ in found), sum(error for _, error in found)
 
 
@@ -146,15 +156,22 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, _number(each)) for each in (a, b)]
     plain = functools.partial(_on_nodes, concrete_function(trace, function))
     low, high = map(_number, ends)
-    edges = _panels(trace, lambda t: _transformed(plain, t, low, high), low, high)
-    nodes, halves = _nodes(edges)
-    values = _transformed(functools.partial(_on_nodes, function), nodes, *ends)
-    rows = np.reshape(values, (-1, _COUNT))
+    if math.isfinite(high - low) and bool(b - a <= _NARROW * np.abs(a)):
+        # Where the old variable is rounded to an end, too much of the range would be left out.
+        halves, cut = np.reshape((b - a) / 2, (1,)), 0.0
+        rows = _on_nodes(function, (a + b) / 2 + (b - a) / 2 * _NODES)[None]
+    else:
+        nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
+        values = _transformed(functools.partial(_on_nodes, function), nodes, *ends)
+        rows, cut = np.reshape(values, (-1, _COUNT)), abs(values[0]) + abs(values[-1])
     size = np.sum(halves * (np.abs(rows) @ _WEIGHTS))
-    rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + abs(values[0]) + abs(values[-1])
+    rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + cut
     if not bool(rough <= _GUARDED * size):
         raise _diverges(trace)
-    return np.sum(halves * (rows @ _WEIGHTS)), _TOLERANCE * float(_number(size))
+    # QUADPACK's bound, from how much the last coefficients hold.
+    size, rough = float(_number(size)), float(_number(rough))
+    error = size * min(_TOLERANCE, (200 * rough / size) ** 1.5) if size else 0.0
+    return np.sum(halves * (rows @ _WEIGHTS)), error
 
 
 def _number(value: Any) -> Any:
@@ -171,7 +188,10 @@ def _on_nodes(function: Callable[[Any], Any], x: Any) -> Any:
             return found
     except (ValueError, TypeError):
         pass
-    return np.stack([np.asarray(function(each)) for each in x])
+    rows = [np.ravel(function(each)) for each in x]
+    if any(len(row) != 1 for row in rows):
+        raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
+    return np.concatenate(rows)
 
 
 def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:
