@@ -185,3 +185,21 @@ def test_c_files_have_the_loop(f, count, tmp_path):
         _, expected = yota.value_and_grad(f, tuple(range(count)))(*args)
         for found, wanted in zip(slopes_, expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(x[1:][1:] ** 2),
+        lambda x: np.sum(x[::2][1:] ** 2),
+        lambda x: np.sum(x[::-1][1:] * x[:-1]),
+        lambda x: x[:-1][-1] * x[0],
+    ],
+)
+def test_parts_of_parts_are_right_beyond_all_sizes_that_are_tried(f):
+    found = yota.value_and_grad(f, args={"x": "float64[N]"})
+    for size in (2, 3, 40, 379, 1001):
+        x = np.cos(np.arange(float(size)))
+        value, gradient = found(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, yota.gradient(f)(x), rtol=1e-12)

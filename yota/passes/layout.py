@@ -51,7 +51,7 @@ def _reshape(case: Case) -> int | None:
     read = case.definition(operand, "getitem")
     if read is not None and not case.type.shape and len(read.operands) == 1:
         place = tuple(0 for _ in case.type_of(operand).shape)
-        index = reading.compose(read.keyword("index"), place, case.type_of(read.operands[0]).shape)
+        index = reading.compose(read.keyword("index"), place)
         if index is not None:
             return case.make("getitem", read.operands, {"index": index}, case.type)
     return _of_uniform(case)

@@ -36,32 +36,32 @@ def _of_read(case: Case) -> int | None:
     if inner is None or len(inner.operands) > 1 or len(case.operands) > 1:
         return None
     source = inner.operands[0]
-    index = compose(inner.keyword("index"), case.keyword("index"), case.type_of(source).shape)
+    index = compose(inner.keyword("index"), case.keyword("index"))
     return None if index is None else case.make("getitem", (source,), {"index": index}, case.type)
 
 
-def compose(first: Index, second: Index, shape: tuple[int, ...]) -> Index | None:
-    """The index that does what ``second`` does after ``first`` on an array of ``shape``; None if there is none."""
+def compose(first: Index, second: Index) -> Index | None:
+    """The index that does what ``second`` does after ``first``; None if there is none."""
     if any(entry is GATHER or entry is NEWAXIS for entry in (*first, *second)):
         return None
     outer = iter(second)
     found: list[int | Slice] = []
-    for entry, extent in zip(first, shape, strict=True):
+    for entry in first:
         if isinstance(entry, int):
             found.append(entry)
             continue
         assert isinstance(entry, Slice)
-        covered = positions(entry, extent)
         chosen = next(outer)
         if isinstance(chosen, int):
-            found.append(covered[chosen])
+            found.append(entry.start + chosen * entry.step)
             continue
         assert isinstance(chosen, Slice)
-        rest = covered[slice(chosen.start, chosen.stop, chosen.step)]
-        if not len(rest):
+        count, step = chosen.count(), entry.step * chosen.step
+        if not count:
             return None
-        stop: int | None = rest[-1] + (1 if rest.step > 0 else -1)
-        found.append(Slice(rest[0], None if stop == -1 else stop, rest.step))
+        start = entry.start + chosen.start * entry.step
+        stop: int | None = start + (count - 1) * step + (1 if step > 0 else -1)
+        found.append(Slice(start, None if stop == -1 else stop, step))
     return tuple(found)
 
 
@@ -128,7 +128,7 @@ def _written(case: Case, write: Op, index: Index, shape: tuple[int, ...]) -> int
             return None
         if isinstance(there, Slice):
             places.append(place)
-            extents.append(len(positions(there, extent)))
+            extents.append(there.count())
     value = write.operands[1]
     given = case.type_of(value).shape
     if len(given) > len(places) or case.type_of(value).dtype != case.type.dtype:
@@ -149,7 +149,7 @@ def _within(written: object, read: object, extent: int) -> int | Slice | None:
         return 0 if written == read else None
     assert isinstance(written, Slice)
     if written == read:
-        return Slice(0, len(positions(written, extent)))
+        return Slice(0, written.count())
     if isinstance(read, int):
         covered = positions(written, extent)
         return covered.index(read) if read in covered else None
