@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.codegen.programs import arguments, check, evaluate, tapes
 from yota.codegen.targets.numpy import generate
 from yota.ir.catalog import primitive
+from yota.ir.indexing import Slice
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import TensorType
 from yota.runtime.python import load
@@ -83,3 +84,21 @@ def test_a_view_of_a_view_that_leaves_a_loop_has_memory_of_its_own() -> None:
     source = generate(tape)
     assert "np.array(v0)" not in source.text
     np.testing.assert_array_equal(load(source)(values[0] + 1j * values[1]), -values[0])
+
+
+def test_what_a_view_is_of_is_computed_before_its_memory_is_taken() -> None:
+    """A sum that is written where a view of it is used would read memory that holds something else by then."""
+    builder = TapeBuilder("f")
+    x = builder.input(TensorType(np.dtype(np.float32), (61, 1, 3)), 0, "x")
+    total = builder.emit(
+        primitive("sum"), (builder.emit(primitive("negative"), (x,)),), {"axis": (0,), "keepdims": False}
+    )
+    view = builder.emit(primitive("reshape"), (total,), {"shape": (1, 3, 1)})
+    index = (Slice(0, 1, 1), Slice(0, 1, 1), Slice(0, 3, 1))
+    written = builder.emit(primitive("setitem"), (x, builder.constant(0.5)), {"index": index})
+    tape = builder.finish((builder.emit(primitive("add"), (written, view)),))
+    value = np.random.default_rng(0).normal(size=(61, 1, 3)).astype(np.float32)
+    kept = value.copy()
+    kept[:1] = 0.5
+    expected = kept + np.sum(-value, axis=0).reshape(1, 3, 1)
+    np.testing.assert_allclose(load(generate(tape))(value), expected, rtol=1e-5, atol=1e-5)

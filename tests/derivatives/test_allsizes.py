@@ -132,10 +132,12 @@ def looping(x):
     total = 0.0
     for i in range(len(x)):
         total = total + x[i] ** 2
+        if i == 20:
+            break
     return total
 
 
-def test_a_loop_over_a_size_is_named() -> None:
+def test_a_loop_over_a_size_that_ends_early_is_named() -> None:
     with pytest.raises(ArgumentError, match=r"looping, line \d+: `total = total .*Fix the size.*or write that line"):
         yota.value_and_grad(looping, args={"x": "float64[N]"})
 

@@ -240,7 +240,8 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     """Variables that are used once, by an expression that can hold theirs, and that the user gave no name.
 
     A view may be written where it is used, however much later: what it looks at is kept until then. Anything else, an
-    element of an array too, is written into the very next statement alone, so that no value outlives its use.
+    element of an array too, is written into the very next statement alone, so that no value outlives its use. Nor is
+    it written into a view that is written further down.
     """
     uses = Counter(operand for unit in units for operand in unit.operands)
     uses.update(tape.outputs)
@@ -253,14 +254,21 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     }
     kept = {*tape.outputs, *tape.names, *(guard.variable for guard in tape.guards), *storage.inherits}
     found = set()
-    for position, unit in enumerate(units):
+    written: dict[int, int] = {}
+    """By the unit of a result that is written where it is used, the unit of the statement that it is written in."""
+    for position, unit in reversed([*enumerate(units)]):
         op = unit.members[0].op
         result = op.result
         if not unit.is_op or _is_statement(op, tape) or uses[result] != 1 or result in kept or result in storage.slot:
             continue
         user = users.get(result)
-        if user is not None and (user == position + 1 or (tape.types[result].shape and is_view(op, tape.types))):
+        if user is None:
+            continue
+        statement = written.get(user, user)
+        is_next = user == position + 1 and all(each in written for each in range(user, statement))
+        if is_next or (tape.types[result].shape and is_view(op, tape.types)):
             found.add(result)
+            written[position] = statement
     return frozenset(found)
 
 
