@@ -72,10 +72,7 @@ class _Schedule:
                 yield from self.read(operand)
             return
         for root in sorted(self.storage.roots[variable]):
-            if root != variable and root in self.nested:
-                yield from self.read(root)
-            else:
-                yield Access(self.buffer(root), root)
+            yield Access(self.buffer(root), root)
 
     def _actions(self) -> Iterator[Action]:
         entered = [*(entry.variable for entry in self.tape.inputs), *self.tape.constants]
