@@ -66,12 +66,13 @@ class Call:
         if before is not None:
             Function(self.inner, before)
         for name in called:
-            function = self.arguments.get(name)
+            holder = self.arguments if name in self.arguments else self.arguments.get("options") or {}
+            function = holder.get(name)
             several = self.arguments.get({"f": "fprime", "fun": "jac"}.get(name, "")) is True
             # `fmin_l_bfgs_b` and `fmin_tnc` ask by the absence of both.
             several |= self.arguments.get("approx_grad") == 0 and name == "func" and self.arguments["fprime"] is None
             if callable(function):
-                self.arguments[name] = _Callable(len(self.inner.functions))
+                holder[name] = _Callable(len(self.inner.functions))
                 self.functions[name] = Function(self.inner, _with(function, more), several=several)
         self.arguments.update({name: self._placed(value) for name, value in self.arguments.items()})
         self._args, self._keywords = bound.args, bound.kwargs
@@ -94,12 +95,12 @@ class Call:
     def run(self, functions: Sequence[Callable[..., Any]], *others: Any, **instead: Any) -> Any:
         """What SciPy gives for these functions, and these values in the place of traced ones.
 
-        Further keywords are for parameters by position that are to be something else.
+        Further keywords are for parameters that are to be something else.
         """
-        args = [_filled(each, functions, others) for each in self._args]
-        for name, value in instead.items():
-            args[list(self.arguments).index(name)] = value
-        return self.original(*args, **_filled(self._keywords, functions, others))
+        args, names = [_filled(each, functions, others) for each in self._args], list(self.arguments)
+        for name in instead.keys() & set(names[: len(args)]):
+            args[names.index(name)] = instead.pop(name)
+        return self.original(*args, **{**_filled(self._keywords, functions, others), **instead})
 
     def is_placed(self, name: str) -> bool:
         """Whether there is a traced value in an argument."""

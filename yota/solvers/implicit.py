@@ -39,7 +39,7 @@ class Solution:
 class Host:
     """A call of a solver, at each run of the tape.
 
-    run: calls it, with the functions and the values of further operands.
+    run: calls it, with the functions, their slopes and the values of further operands.
     chosen: which branch holds at the solution.
     """
 
@@ -68,7 +68,9 @@ class Host:
     def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Solution:
         """Call the solver, where what its functions read has these values."""
         with paused():
-            return self._run([each.at(values) for each in self._inner.functions], *others)
+            inner = self._inner
+            called = [each.at(values) for each in inner.functions] + [each.at(values) for each in inner.slopes]
+            return self._run(called, *others)
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """Which branch of the first function holds at the solution."""
@@ -175,7 +177,7 @@ class Implicit:
         """The adjoint of the equation: minus that of the solution, divided by the equation's derivative."""
         solution, equation = builder.types[given[0]], builder.types[inlined.outputs[0]]
         single = self.elementwise or solution.size == 1
-        matrix = emitted(builder, self._slopes(registry, single), given).outputs[0]
+        matrix = emitted(builder, jacobian(self.tape, registry, single=single), given).outputs[0]
         static = {"what": name, "elementwise": single}
         matrix = builder.emit(primitive("regular"), (matrix, inlined.outputs[0], given[0]), static)
         minus = builder.emit(primitive("negative"), (slope,))
@@ -190,34 +192,32 @@ class Implicit:
             weight = builder.emit(primitive("reshape"), (weight,), {"shape": equation.shape})
         return match(builder, weight, equation)
 
-    def _slopes(self, registry: Registry, single: bool) -> Tape:
-        """The derivative of the equation by the solution: its elements, or a matrix."""
-        tape = replace(self.tape, outputs=self.tape.outputs[:1], guards=())
-        (output,), solution = tape.outputs, tape.inputs[0].variable
-        size, type = tape.types[solution].size, tape.types[output]
-        builder = tape.builder()
-        if single:
-            (found,) = reverse(
-                tape, builder, {output: constant(builder, type, np.ones(type.shape))}, [solution], registry
-            )
-            found = zeros_like(builder, solution) if found is None else found
-            return dce.run(builder.finish([match(builder, found, builder.types[solution])]))
-        if size <= _FEW:
-            rows = [_row(tape, builder, constant(builder, type, unit), registry) for unit in _units(type)]
-            return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
-        seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
-        one = dce.run(builder.finish([_row(tape, builder, seed, registry)]))
-        many = batched(one, [None] * len(tape.inputs) + [0], type.size, [0])
-        last = many.inputs[-1].variable
-        return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
+
+def jacobian(tape: Tape, registry: Registry, by: int = 0, *, single: bool = False) -> Tape:
+    """The derivative of the first output by an input: its elements where ``single``, or a matrix."""
+    tape = replace(tape, outputs=tape.outputs[:1], guards=())
+    (output,), solution = tape.outputs, tape.inputs[by].variable
+    size, type = tape.types[output].size, tape.types[output]
+    builder = tape.builder()
+    if single:
+        (found,) = reverse(tape, builder, {output: constant(builder, type, np.ones(type.shape))}, [solution], registry)
+        found = zeros_like(builder, solution) if found is None else found
+        return dce.run(builder.finish([match(builder, found, builder.types[solution])]))
+    if size <= _FEW:
+        rows = [_row(tape, builder, constant(builder, type, unit), solution, registry) for unit in _units(type)]
+        return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
+    seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
+    one = dce.run(builder.finish([_row(tape, builder, seed, solution, registry)]))
+    many = batched(one, [None] * len(tape.inputs) + [0], type.size, [0])
+    last = many.inputs[-1].variable
+    return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
 
 
 def _units(type: TensorType) -> list[Any]:
     return list(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))
 
 
-def _row(tape: Tape, builder: TapeBuilder, seed: int, registry: Registry) -> int:
-    solution = tape.inputs[0].variable
+def _row(tape: Tape, builder: TapeBuilder, seed: int, solution: int, registry: Registry) -> int:
     (found,) = reverse(tape, builder, {tape.outputs[0]: seed}, [solution], registry)
     found = zeros_like(builder, solution) if found is None else match(builder, found, builder.types[solution])
     return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})

@@ -78,6 +78,7 @@ class Inner:
         self.trace: Trace | None = trace
         self.read: list[Any] = []
         self.functions: list[Function] = []
+        self.slopes: list[Slopes] = []
 
     def place(self, value: Any) -> int:
         """The position of a traced value among those that are read."""
@@ -167,6 +168,29 @@ class Function:
         tape = replace(found.tape, inputs=inputs, statics=())
         places = tuple(self.inner.place(found.outer[each.variable]) for each in inputs[len(given) :])
         return Branch(tape, kinds, places)
+
+
+class Slopes:
+    """The derivative by an argument of a function that a solver calls, generated for each of its branches."""
+
+    def __init__(self, function: Function, derived: Callable[[Tape], Tape]) -> None:
+        self._function, self._derived = function, derived
+        self._branches: dict[int, Branch] = {}
+        function.inner.slopes.append(self)
+
+    def at(self, values: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """See `Function.at`."""
+
+        def call(*given: Any) -> Any:
+            known = self._function.inner.values() if values is None else values
+            number, _ = self._function.found(given, known)
+            if number not in self._branches:
+                branch = self._function.branches[number]
+                self._branches[number] = Branch(self._derived(branch.tape), branch.kinds, branch.places)
+            branch = self._branches[number]
+            return branch(*given, *[known[place] for place in branch.places])
+
+        return call
 
 
 def _kind(value: Any) -> Any:

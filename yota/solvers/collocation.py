@@ -1,0 +1,213 @@
+"""Differential equations by implicit methods: the derivative is that of collocation on the steps that were taken.
+
+On each step, a method of Radau's of order five ties the states at three nodes to the state before. SciPy's own states
+at these nodes solve those equations, exactly for ``Radau`` and within the tolerances for other methods. The derivative
+is that of the implicit function: one linear system for each step, from the last to the first. E. Hairer, G. Wanner,
+Solving Ordinary Differential Equations II (1996), section IV.5.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.batching.ops import batched
+from yota.ir.catalog import item_of, primitive
+from yota.ir.indexing import GATHER, Slice
+from yota.ir.inputs import Input
+from yota.ir.regions import LOOP, Region
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType, type_of
+from yota.rules.registry import Registry
+from yota.solvers.calls import Call
+from yota.solvers.implicit import constant, emitted, jacobian
+from yota.solvers.inner import Slopes
+from yota.solvers.steps import Scheme, Steps, Track
+
+_ROOT = 6**0.5
+_NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
+_WEIGHTS = np.array(
+    [
+        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
+        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
+        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
+    ]
+)
+_STAGES = len(_NODES)
+
+
+class Collocation(Scheme):
+    """The states at all nodes of all steps, and what they solve.
+
+    Steps end where SciPy's did, and at the times at which the result is wanted. Complex states are pairs of real ones.
+    """
+
+    def __init__(self, host: Any, builder: TapeBuilder, op: Op) -> None:
+        super().__init__(host, builder, op)
+        wanted = 0 if host.operands["t_eval"] is None else self.count
+        self.complex = self.type.is_complex
+        self.size *= 1 + self.complex
+        self.real = TensorType(np.dtype(float), (self.size,))
+        self.wanted, self.room = wanted, host.room + wanted
+        self.steps, self.order, self.at, self.states = (self.kept(2 + number) for number in range(4))
+        self.equation = self.begin = self.lengths = 0
+
+    def run(self) -> tuple[int, int]:
+        """See `Scheme.run`."""
+        stages = (self.room, _STAGES, self.size)
+        ends = self.ends()
+        if self.wanted:
+            ends = self.emit("concatenate", ends, self.times(), axis=0)
+        ends = self.emit("getitem", ends, self.order, index=(GATHER,))
+        self.begin, self.lengths = self.intervals(ends, self.room)
+        flat = self.emit("reshape", self.states, shape=(self.room * _STAGES, self.size))
+        times = self.emit("reshape", self._nodes(self.builder, self.begin, self.lengths), shape=(self.room * _STAGES,))
+        rates = batched(self._rates(), [0, 0, *[None] * len(self.read)], self.room * _STAGES, [0])
+        slopes = emitted(self.builder, rates, [times, flat, *self.read]).outputs[0]
+        slopes = self.emit("reshape", slopes, shape=stages)
+        rows = self.emit("getitem", self.states, index=(Slice(0, self.room), _STAGES - 1, Slice(0, self.size)))
+        states = self.emit(
+            "concatenate",
+            self.emit("reshape", self._pair(self.builder, self.start()), shape=(1, self.size)),
+            rows,
+            axis=0,
+        )
+        before = self.emit("getitem", states, index=(Slice(0, self.room), Slice(0, self.size)))
+        before = self.emit("reshape", before, shape=(self.room, 1, self.size))
+        moves = self.emit("einsum", self._weights(self.builder), slopes, subscripts="ij,rjn->rin")
+        moves = self.emit("multiply", self.emit("reshape", self.lengths, shape=(self.room, 1, 1)), moves)
+        self.equation = self.emit("subtract", self.emit("subtract", self.states, before), moves)
+        places = self.emit("getitem", states, self.at, index=(GATHER, Slice(0, self.size)))
+        places = self._state(self.builder, self.emit("transpose", places, axes=(1, 0)))
+        return places, self.emit("getitem", ends, self.at, index=(GATHER,))
+
+    def reversed(
+        self, tape: Tape, registry: Registry, seeds: dict[int, int], own: dict[int, int], wrt: list[int], reverse: Any
+    ) -> list[tuple[int, int]]:
+        """See `Scheme.reversed`."""
+        slope, *found = reverse(tape, self.builder, seeds, [self.states, *wrt], registry)
+        known = [each for each in (slope, own.get(self.first + 5)) if each is not None]
+        if known:
+            slope = known[0] if len(known) == 1 else self.emit("add", *known)
+            weight = self._solved(registry, slope)
+            found += reverse(tape, self.builder, {self.equation: weight}, wrt, registry)
+        return [(each, one) for each, one in zip([*wrt, *wrt], found, strict=False) if one is not None]
+
+    def _solved(self, registry: Registry, slope: int) -> int:
+        """The adjoint of the equations for this adjoint of the states."""
+        zeros = constant(self.builder, self.real, np.zeros(self.size))
+        region = Region(self._body(registry), 1, 4, self.room, counted=True, backwards=True, seen=self.room)
+        operands = (self.steps, zeros, self.begin, self.lengths, self.states, slope, *self.read)
+        return item_of(self.builder, self.builder.emit(LOOP, operands, {"region": region}), 1)
+
+    def _body(self, registry: Registry) -> Tape:
+        """The adjoint of the equations of one step; it is carried on as that of the state before."""
+        inner, number = TapeBuilder("step"), TensorType(np.dtype(float))
+        stages = TensorType(np.dtype(float), (_STAGES, self.size))
+
+        def emit(name: str, *operands: int, **static: Any) -> int:
+            return inner.emit(primitive(name), operands, static)
+
+        inner.input(type_of(0), 0, "i")
+        given = [self.real, number, number, stages, stages, *(self.builder.types[each] for each in self.read)]
+        after, t, h, states, slope, *read = (inner.input(each, k, f"c{k}") for k, each in enumerate(given, 1))
+        tape = batched(jacobian(self._rates(), registry, 1), [0, 0, *[None] * len(read)], _STAGES, [0])
+        matrices = emitted(inner, tape, [self._nodes(inner, t, h), states, *read]).outputs[0]
+        matrix = emit("einsum", self._weights(inner), matrices, subscripts="ij,jab->jbia")
+        size = _STAGES * self.size
+        matrix = emit("multiply", h, emit("reshape", matrix, shape=(size, size)))
+        matrix = emit("subtract", constant(inner, TensorType(np.dtype(float), (size, size)), np.eye(size)), matrix)
+        last = np.zeros((_STAGES, 1))
+        last[-1] = 1.0
+        carried = emit("multiply", constant(inner, TensorType(np.dtype(float), last.shape), last), after)
+        right = emit("reshape", emit("subtract", carried, slope), shape=(size,))
+        found = emit("reshape", emit("solve", matrix, right), shape=stages.shape)
+        inner.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inner.inputs)]
+        return inner.finish([emit("sum", found, axis=(0,), keepdims=False), found])
+
+    def _rates(self) -> Tape:
+        """The right-hand side as a tape, of flat states."""
+        builder = TapeBuilder(self.branch.tape.name)
+        types = [TensorType(np.dtype(float)), self.real, *(self.builder.types[each] for each in self.read)]
+        t, y, *read = (builder.input(each, number, f"c{number}") for number, each in enumerate(types))
+        return builder.finish([self._pair(builder, self.rate(builder, t, self._state(builder, y), read))])
+
+    def _pair(self, builder: TapeBuilder, state: int) -> int:
+        """A state as real numbers."""
+        if not self.complex:
+            return state
+        parts = [builder.emit(primitive(name), (state,)) for name in ("real", "imag")]
+        return builder.emit(primitive("concatenate"), parts, {"axis": 0})
+
+    def _state(self, builder: TapeBuilder, pair: int) -> int:
+        """What real numbers are as a state, or as one in each column."""
+        if not self.complex:
+            return pair
+        half, rest = self.size // 2, [Slice(0, each) for each in builder.types[pair].shape[1:]]
+        real, imag = (
+            builder.emit(primitive("getitem"), (pair,), {"index": (Slice(k * half, (k + 1) * half), *rest)})
+            for k in (0, 1)
+        )
+        return builder.emit(primitive("add"), (real, builder.emit(primitive("multiply"), (builder.constant(1j), imag))))
+
+    @staticmethod
+    def _nodes(builder: TapeBuilder, begin: int, lengths: int) -> int:
+        """The times of all nodes, for each step one row."""
+        shape = (*builder.types[begin].shape, 1)
+        begin, lengths = (builder.emit(primitive("reshape"), (each,), {"shape": shape}) for each in (begin, lengths))
+        nodes = constant(builder, TensorType(np.dtype(float), (_STAGES,)), _NODES)
+        return builder.emit(primitive("add"), (begin, builder.emit(primitive("multiply"), (nodes, lengths))))
+
+    @staticmethod
+    def _weights(builder: TapeBuilder) -> int:
+        return constant(builder, TensorType(np.dtype(float), _WEIGHTS.shape), _WEIGHTS)
+
+
+def _slopes(tape: Tape, registry: Registry) -> Tape:
+    """The derivative of the right-hand side by the state, as a matrix; that of an analytic function if complex."""
+    found = jacobian(tape, registry, 1)
+    builder = found.builder()
+    return builder.finish([builder.emit(primitive("conjugate"), found.outputs)])
+
+
+class ImplicitSteps(Steps):
+    """A call of a solver with an implicit method; see `Steps`."""
+
+    scheme, dense = Collocation, True
+
+    def give_slopes(self, registry: Registry) -> None:
+        """Give SciPy the generated Jacobian."""
+        Slopes(self._inner.functions[0], lambda tape: _slopes(tape, registry))
+
+    def more(self, call: Call, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
+        """See `Steps.more`."""
+        if not self._inner.slopes:
+            return {}
+        slopes, vectorized = functions[-1], call.arguments["vectorized"]
+        return {"jac": lambda t, y: slopes(t, y[:, None] if vectorized else y)}
+
+    def kept(self, call: Call, track: Track, whole: Any) -> list[Any]:
+        """See `Steps.kept`: the number of steps, the order of their ends, where the result is, and states at nodes."""
+        ends, wanted = np.array(track.knots), np.asarray(whole.t)
+        if call.arguments["t_eval"] is None:
+            wanted = wanted[:0]
+        sign = -1.0 if ends[-1] < ends[0] else 1.0
+        both = np.concatenate([ends, wanted])
+        # The ends that fill the room come last.
+        order = np.argsort(sign * both, kind="stable")
+        padding = self.room + 1 - len(ends)
+        places = np.concatenate([np.arange(len(ends)), self.room + 1 + np.arange(len(wanted))])
+        full = np.concatenate([places[order], len(ends) + np.arange(padding)])
+        at = np.argsort(order)[len(ends) :] if len(wanted) else np.arange(len(whole.t))
+        times = both[order]
+        nodes = times[:-1, None] + np.diff(times)[:, None] * _NODES
+        dense = sys.modules["scipy.integrate"].OdeSolution(ends, track.between)
+        states = dense(nodes.ravel()).T
+        if np.iscomplexobj(states):
+            states = np.concatenate([states.real, states.imag], axis=1)
+        states = states.reshape(*nodes.shape, -1)
+        filled = np.concatenate([states, np.broadcast_to(states[-1, -1], (padding, *states.shape[1:]))])
+        return [len(times) - 1, full.astype(np.int64), at.astype(np.int64), filled]
