@@ -182,9 +182,9 @@ def test_solvers_get_the_generated_jacobian(method, monkeypatch):
 
 
 def test_what_has_no_derivative():
-    with pytest.raises(TracingError, match="solve_ivp with method=.*Own.* is not recorded"):
+    with pytest.raises(TracingError, match=r"solve_ivp with method=.*Own.* is not recorded"):
         kind = type("Own", (OdeSolver,), {})
-        yota.grad(lambda k: solve_ivp(lambda t, y: -k * y, (0, 5), [1.0], kind).y[0, -1], 1.0)
+        yota.grad(lambda k: solve_ivp(lambda t, y: -k * y, (0, 5), [k], kind).y[0, -1], 1.0)
     with pytest.raises(DifferentiationError, match=r"solve_ivp failed.*Required step size is less"):
         yota.grad(lambda k: solve_ivp(lambda t, y: k * y**2, (0, 5), [1.0], "Radau").y[0, -1], 1.0)
     with pytest.raises(DifferentiationError, match="takes several branches on the way"):
