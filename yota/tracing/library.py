@@ -25,6 +25,7 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
     ufuncs,
 )
 from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
+    compiled,
     distributions,
     factors,
     filters,

@@ -1,0 +1,86 @@
+"""Distributions whose methods SciPy computes in compiled code: values are SciPy's, gradients those of differences."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import yota
+
+X = np.array([0.4, 1.1, 2.3])
+Q = np.array([0.2, 0.6])
+CALLS = {
+    "stats.vonmises.cdf(x, k, 0.1, 1.3) + stats.vonmises.sf(4 + x, 60 * k)": ("x", "k"),
+    "stats.vonmises_line.ppf(q, k)": ("q", "k"),
+    "stats.poisson_binom.pmf([0, 1, 3], p)": ("p",),
+    "stats.poisson_binom.cdf([[1], [2]], np.stack([p, p * p]))": ("p",),
+    "stats.nchypergeom_fisher.pmf([0, 1, 3, 4], 12, 5, 4, k)": ("k",),
+    "stats.nchypergeom_fisher.logsf([0, 2], 12, 5, 4, [k, 2 * k])": ("k",),
+    "stats.nchypergeom_wallenius.cdf([1, 3], [10, 12], 5, 4, k)": ("k",),
+    "stats.nchypergeom_wallenius.stats(12, 5, 4, [k, 3.0])": ("k",),
+    "stats.nchypergeom_wallenius.pmf(5, 5, 5, 5, k) * k": ("k",),
+    "stats.genhyperbolic.cdf(x - 1, 0.7, 1.2, -0.4) * stats.genhyperbolic.sf(k, k, 1.9, 0.3, 0.2)": ("x", "k"),
+    "stats.genhyperbolic.nnlf((k, 1.8, 0.3, 0.0, 1.0), x)": ("x", "k"),
+    "stats.geninvgauss.cdf(x, 0.7, k)": ("x", "k"),
+    "stats.geninvgauss.ppf(q, k, 1.3)": ("q", "k"),
+    "stats.geninvgauss.entropy(0.7, k)": ("k",),
+    **{f"stats.kappa4.{each}(x, k - 0.8, 0.3 - k)": ("x", "k") for each in ("pdf", "logcdf", "sf")},
+    "stats.kappa4.ppf(q, 0.2 * k, k - 0.9)": ("q", "k"),
+}
+"""Arguments by call."""
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_value_and_gradient(call):
+    given = {"x": X, "q": Q, "k": 0.8, "p": np.array([0.2, 0.7, 0.4])}
+    names = CALLS[call]
+    code = compile(call, "call", "eval")
+
+    def function(*values):
+        return eval(code, {"stats": scipy.stats, "np": np}, dict(zip(names, values, strict=True)))
+
+    def loss(*values):
+        found = function(*values)
+        return sum(np.sum(np.sin(each)) for each in (found if isinstance(found, tuple) else [found]))
+
+    values = [given[name] for name in names]
+    # SciPy integrates the density of geninvgauss to eight digits.
+    near = 1e-7 if "geninvgauss" in call else 1e-10
+    assert yota.trace(loss, *values)[0] == pytest.approx(loss(*values), rel=near)
+    assert yota.gradcheck(loss, *values)
+
+
+@pytest.mark.parametrize("method", ["logpdf", "cdf", "sf"])
+def test_a_shape_of_0_is_no_place_of_its_own(method):
+    def loss(h, k):
+        return np.sum(getattr(scipy.stats.kappa4, method)(X, h, k))
+
+    found = yota.grad(loss, 0.0, 0.0)[1]
+    step = 1e-3
+    coarse, fine = ((loss(s, 0.0) - loss(-s, 0.0)) / (2 * s) for s in (step, step / 2))
+    assert found[0] == pytest.approx((4 * fine - coarse) / 3, rel=1e-8)
+    coarse, fine = ((loss(0.0, s) - loss(0.0, -s)) / (2 * s) for s in (step, step / 2))
+    assert found[1] == pytest.approx((4 * fine - coarse) / 3, rel=1e-8)
+
+
+@pytest.mark.parametrize(("counts", "odds"), [((3, 20, 12, 8), 30.0), ((0, 10, 4, 0), 2.0), ((4, 30, 14, 9), 0.5)])
+def test_wallenius_to_30_digits(counts, odds):
+    x, total, first, drawn = counts
+
+    def mass(w):
+        left = w * (first - x) + (total - first - drawn + x)
+        counted = mpmath.binomial(first, x) * mpmath.binomial(total - first, drawn - x) * left
+        ends = [0, *(mpmath.mpf(2) ** (each / 2) / 64 for each in range(17)), 64]
+        return counted * mpmath.quad(
+            lambda s: mpmath.exp(-s * left) * (1 - mpmath.exp(-w * s)) ** x * (1 - mpmath.exp(-s)) ** (drawn - x), ends
+        )
+
+    value, g = yota.grad(lambda w: scipy.stats.nchypergeom_wallenius.pmf(x, total, first, drawn, w), odds)
+    with mpmath.workdps(30):
+        assert value == pytest.approx(float(mass(mpmath.mpf(odds))), rel=1e-11)
+        assert g[0] == pytest.approx(float(mpmath.diff(mass, odds)), rel=1e-9, abs=1e-15)
+
+
+def test_counts_have_no_derivative():
+    with pytest.raises(yota.errors.TracingError, match="no derivative by counts"):
+        yota.grad(lambda n: scipy.stats.nchypergeom_fisher.pmf(1, 12, n, 4, 0.5), 5.0)
