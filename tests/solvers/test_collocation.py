@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import OdeSolver, solve_ivp
+from scipy.integrate import ODEintWarning, OdeSolver, odeint, solve_ivp
 
 import yota
 from yota.errors import DifferentiationError, TracingError
@@ -189,3 +189,63 @@ def test_what_has_no_derivative():
         yota.grad(lambda k: solve_ivp(lambda t, y: k * y**2, (0, 5), [1.0], "Radau").y[0, -1], 1.0)
     with pytest.raises(DifferentiationError, match="takes several branches on the way"):
         yota.grad(lambda p: solve_ivp(lambda t, y: -p * y if y[0] > 0.5 else -y, (0, 2), [1.0], "BDF").y[0, -1], 1.0)
+
+
+def test_odeint_on_robertson(sensitivities):
+    def loss(k, start):
+        found = odeint(kinetics, start, np.append(0.0, TIMES), args=(k,), tfirst=True, rtol=1e-9, atol=1e-13 * SMALL)
+        return np.sum(WEIGHTS * np.log(found[1:].T))
+
+    states, slopes = sensitivities
+    value, found = yota.value_and_grad(loss, wrt=(0, 1))(K, np.array([1.0, 0.0, 0.0]))
+    assert value == pytest.approx(np.sum(WEIGHTS * np.log(states)), rel=1e-7)
+    exact = np.einsum("it,ijt->j", WEIGHTS / states, slopes)
+    np.testing.assert_allclose(np.concatenate(found), exact, rtol=1e-6)
+
+
+RATES = np.array([1.0, 3.0])
+
+
+def cooled(rate, start, times, **options):
+    return odeint(lambda y, t, rate: -rate * RATES * y, start, times, args=(rate,), **options)
+
+
+@pytest.mark.parametrize(
+    ("times", "options"),
+    [
+        ([0.0, 0.5, 0.5, 2.0], {"full_output": True}),
+        ([1.0, 0.8, -0.5], {"Dfun": lambda y, t, rate: -rate * np.diag(RATES)}),
+        ([1.0, 0.8, -0.5], {"Dfun": lambda y, t, rate: -rate * np.diag(RATES), "col_deriv": 1}),
+        ([0.3], {}),
+        ([0.0, 2.0], {"Dfun": lambda y, t, rate: -rate * RATES[None], "ml": 0, "mu": 0, "col_deriv": 1}),
+        ([0.0, 2.0], {"hmax": 0.05, "h0": 1e-3, "mxstep": 5000}),
+    ],
+)
+def test_odeint_and_its_options(times, options):
+    times, start = np.array(times), np.array([2.0, 1.0])
+    weights = np.arange(1.0, 2 * len(times) + 1).reshape(-1, 2)
+
+    def total(rate, start, times):
+        found = cooled(rate, start, times, **options)
+        return np.sum(weights * (found[0] if "full_output" in options else found))
+
+    def exact(rate, start, times):
+        return np.sum(weights * start * np.exp(-rate * RATES * (times - times[0])[:, None]))
+
+    value, slopes = yota.value_and_grad(total, wrt=(0, 1, 2))(0.7, start, times)
+    assert value == pytest.approx(exact(0.7, start, times), rel=1e-6)
+    tiny = 1e-30j
+    assert slopes[0] == pytest.approx(exact(0.7 + tiny, start, times).imag / 1e-30, rel=1e-6)
+    for found, at in ((slopes[1], lambda x: exact(0.7, x, times)), (slopes[2], lambda x: exact(0.7, start, x))):
+        where = start if found is slopes[1] else times
+        wanted = [at(where + tiny * unit).imag / 1e-30 for unit in np.eye(len(where))]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_odeint_of_one_number_and_what_is_refused():
+    value, slope = yota.value_and_grad(lambda a: odeint(lambda y, t: -a * y, 2.0, [0.0, 1.0])[-1, 0])(0.5)
+    assert (value, slope) == (pytest.approx(2 * np.exp(-0.5), rel=1e-6), pytest.approx(-2 * np.exp(-0.5), rel=1e-6))
+    with pytest.raises(TracingError, match="odeint with tcrit"):
+        yota.grad(lambda a: np.sum(cooled(a, [1.0, 1.0], [0.0, 1.0], tcrit=[0.5])), 0.5)
+    with pytest.warns(ODEintWarning), pytest.raises(DifferentiationError, match=r"odeint failed.*Excess work done"):
+        yota.grad(lambda a: np.sum(cooled(a, [1.0, 1.0], [0.0, 50.0], mxstep=2)), 0.5)

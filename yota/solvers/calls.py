@@ -102,6 +102,10 @@ class Call:
             args[names.index(name)] = instead.pop(name)
         return self.original(*args, **{**_filled(self._keywords, functions, others), **instead})
 
+    def value(self, name: str, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
+        """An argument, for these functions, and these values in the place of traced ones."""
+        return _filled(self.arguments[name], functions, others)
+
     def is_placed(self, name: str) -> bool:
         """Whether there is a traced value in an argument."""
         return _has_place(self.arguments.get(name))

@@ -37,6 +37,9 @@ _WEIGHTS = np.array(
     ]
 )
 _STAGES = len(_NODES)
+_SUCCESS = ("Integration successful.", "Nothing was done; the integration time was 0.")
+_TOLERANCE = 1.49012e-8
+"""What odeint takes for tolerances that are not given."""
 
 
 class Collocation(Scheme):
@@ -81,8 +84,7 @@ class Collocation(Scheme):
         moves = self.emit("multiply", self.emit("reshape", self.lengths, shape=(self.room, 1, 1)), moves)
         self.equation = self.emit("subtract", self.emit("subtract", self.states, before), moves)
         places = self.emit("getitem", states, self.at, index=(GATHER, Slice(0, self.size)))
-        places = self._state(self.builder, self.emit("transpose", places, axes=(1, 0)))
-        return places, self.emit("getitem", ends, self.at, index=(GATHER,))
+        return self._state(self.builder, places), self.emit("getitem", ends, self.at, index=(GATHER,))
 
     def reversed(
         self, tape: Tape, registry: Registry, seeds: dict[int, int], own: dict[int, int], wrt: list[int], reverse: Any
@@ -143,12 +145,12 @@ class Collocation(Scheme):
         return builder.emit(primitive("concatenate"), parts, {"axis": 0})
 
     def _state(self, builder: TapeBuilder, pair: int) -> int:
-        """What real numbers are as a state, or as one in each column."""
+        """What real numbers are as a state, or as one in each row."""
         if not self.complex:
             return pair
-        half, rest = self.size // 2, [Slice(0, each) for each in builder.types[pair].shape[1:]]
+        half, rest = self.size // 2, [Slice(0, each) for each in builder.types[pair].shape[:-1]]
         real, imag = (
-            builder.emit(primitive("getitem"), (pair,), {"index": (Slice(k * half, (k + 1) * half), *rest)})
+            builder.emit(primitive("getitem"), (pair,), {"index": (*rest, Slice(k * half, (k + 1) * half))})
             for k in (0, 1)
         )
         return builder.emit(primitive("add"), (real, builder.emit(primitive("multiply"), (builder.constant(1j), imag))))
@@ -189,11 +191,9 @@ class ImplicitSteps(Steps):
         slopes, vectorized = functions[-1], call.arguments["vectorized"]
         return {"jac": lambda t, y: slopes(t, y[:, None] if vectorized else y)}
 
-    def kept(self, call: Call, track: Track, whole: Any) -> list[Any]:
+    def kept(self, track: Track) -> list[Any]:
         """See `Steps.kept`: the number of steps, the order of their ends, where the result is, and states at nodes."""
-        ends, wanted = np.array(track.knots), np.asarray(whole.t)
-        if call.arguments["t_eval"] is None:
-            wanted = wanted[:0]
+        ends, wanted = np.array(track.knots), track.times[: len(track.times) if track.wanted else 0]
         sign = -1.0 if ends[-1] < ends[0] else 1.0
         both = np.concatenate([ends, wanted])
         # The ends that fill the room come last.
@@ -201,13 +201,42 @@ class ImplicitSteps(Steps):
         padding = self.room + 1 - len(ends)
         places = np.concatenate([np.arange(len(ends)), self.room + 1 + np.arange(len(wanted))])
         full = np.concatenate([places[order], len(ends) + np.arange(padding)])
-        at = np.argsort(order)[len(ends) :] if len(wanted) else np.arange(len(whole.t))
+        at = np.argsort(order)[len(ends) :] if len(wanted) else np.arange(len(track.times))
         times = both[order]
         nodes = times[:-1, None] + np.diff(times)[:, None] * _NODES
-        dense = sys.modules["scipy.integrate"].OdeSolution(ends, track.between)
+        dense = track.between[0]
+        if ends[0] != ends[-1]:
+            dense = sys.modules["scipy.integrate"].OdeSolution(ends, track.between)
         states = dense(nodes.ravel()).T
         if np.iscomplexobj(states):
             states = np.concatenate([states.real, states.imag], axis=1)
         states = states.reshape(*nodes.shape, -1)
         filled = np.concatenate([states, np.broadcast_to(states[-1, -1], (padding, *states.shape[1:]))])
         return [len(times) - 1, full.astype(np.int64), at.astype(np.int64), filled]
+
+
+class Odeint(ImplicitSteps):
+    """A call of `scipy.integrate.odeint`, which does not tell its steps: LSODA takes them once more; see `Steps`."""
+
+    rows = True
+
+    def integrated(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
+        """See `Steps.integrated`."""
+        given = {name: call.value(name, functions, others) for name in call.arguments}
+        rate, slopes = functions[0], functions[-1]
+        own = {} if any(given[name] is not None for name in ("Dfun", "ml", "mu")) else {"Dfun": slopes, "col_deriv": 0}
+        whole, info = call.run(functions, *others, full_output=True, **own)
+        track = Track()
+        track.times = np.asarray(given["t"], float)
+        options = {"rtol": given["rtol"], "atol": given["atol"]}
+        options = {name: _TOLERANCE if value is None else value for name, value in options.items()}
+        options.update(min_step=given["hmin"], max_step=given["hmax"] or np.inf)
+        ends, start = track.times[[0, -1]], np.ravel(given["y0"])
+        solver = track.recording(self.method, dense=True)(rate, ends[0], start, ends[1], jac=slopes, **options)
+        if ends[0] == ends[1]:
+            rate(ends[0], start)  # Nothing else calls it.
+        while solver.status == "running":
+            solver.step()
+        track.failure = "" if info["message"] in _SUCCESS and solver.status == "finished" else info["message"]
+        track.finished = not track.failure
+        return track, (whole, info) if given["full_output"] else whole

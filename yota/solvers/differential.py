@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.solvers.calls import Call, recorded
-from yota.solvers.collocation import ImplicitSteps
+from yota.solvers.collocation import ImplicitSteps, Odeint
 from yota.solvers.explicit import ExplicitSteps
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
@@ -41,5 +42,27 @@ def _solve_ivp(trace: Trace, *args: Any, **keywords: Any) -> Any:
         host.give_slopes(trace.registry)
     found, host.numbers = recorded(call, host, ("y",))
     host.operands = {name: call.operand(name) for name in ("y0", "t_span", "t_eval")}
-    host.failure = found.message if found.status < 0 else ""
     return found
+
+
+@calls_back("scipy.integrate", "odeint")
+def _odeint(trace: Trace, func: Any, *args: Any, **keywords: Any) -> Any:
+    module = sys.modules["scipy.integrate"]
+    given = inspect.signature(module.odeint).bind(func, *args, **keywords)
+    given.apply_defaults()
+    if given.arguments["tcrit"] is not None:
+        raise trace.unrecorded("scipy.integrate.odeint with tcrit", "Integrate from one critical time to the next.")
+    if not given.arguments["tfirst"]:
+        given.arguments.update({name: _turned(given.arguments[name]) for name in ("func", "Dfun")}, tfirst=True)
+    call = Call(trace, module.odeint, given.args, given.kwargs, ["func", "Dfun"], lifted=["y0", "t"])
+    host = Odeint(call.name, call.inner, lambda functions, *others: host.taken(call, functions, others))
+    host.method, host.place = module.LSODA, (0,) if call.arguments["full_output"] else ()
+    host.give_slopes(trace.registry)
+    found, host.numbers = recorded(call, host, host.place)
+    host.operands = {"y0": call.operand("y0"), "t_eval": call.operand("t")}
+    return found
+
+
+def _turned(function: Any) -> Any:
+    """A function of a state and a time as one of a time and a state."""
+    return function and functools.wraps(function)(lambda t, y, *rest: function(y, t, *rest))

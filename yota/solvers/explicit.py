@@ -13,7 +13,6 @@ from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
-from yota.solvers.calls import Call
 from yota.solvers.implicit import constant
 from yota.solvers.steps import Scheme, Steps, Track
 
@@ -37,7 +36,7 @@ class RungeKutta(Scheme):
             )
             whole = self.emit("concatenate", self.emit("reshape", start, shape=(1, *self.type.shape)), rows, axis=0)
             times = self.emit("getitem", ends, index=(Slice(0, self.count),))
-            return self.emit("transpose", whole, axes=(1, 0)), times
+            return whole, times
         times = self.times()
         return self._between(loop, times, begin, lengths), times
 
@@ -128,7 +127,7 @@ class RungeKutta(Scheme):
             for number, each in enumerate(term[-2::-1]):
                 found = self.emit("add", self.emit("multiply", found, rest if number % 2 else x), each)
             found = self.emit("multiply", found, x)
-        return self.emit("transpose", self.emit("add", found, y), axes=(1, 0))
+        return self.emit("add", found, y)
 
 
 class ExplicitSteps(Steps):
@@ -136,10 +135,10 @@ class ExplicitSteps(Steps):
 
     scheme, dense = RungeKutta, False
 
-    def kept(self, call: Call, track: Track, whole: Any) -> list[Any]:
+    def kept(self, track: Track) -> list[Any]:
         """See `Steps.kept`: how many steps there are, and in which of them the times of the result are."""
         ends = np.array(track.knots)
         count = len(ends) - 1
         sign = -1.0 if ends[-1] < ends[0] else 1.0
-        at = np.searchsorted(sign * ends[1:], sign * np.asarray(whole.t))
+        at = np.searchsorted(sign * ends[1:], sign * track.times)
         return [count, np.clip(at, 0, max(count - 1, 0)).astype(np.int64)]

@@ -24,11 +24,17 @@ class Track:
     """Where steps ended, and what lies between: filled while a method of SciPy's runs.
 
     between: what gives the state within each step, where it is kept.
+    times: at which the result is; ``wanted``, if the user chose them.
+    finished: whether the steps led to the last time.
+    failure: what the solver says of steps that came to no end.
     """
 
     def __init__(self) -> None:
         self.knots: list[float] = []
         self.between: list[Any] = []
+        self.times: Any = ()
+        self.wanted = self.finished = True
+        self.failure = ""
 
     def recording(self, method: Any, *, dense: bool) -> Any:
         """The method, which fills this track."""
@@ -57,12 +63,14 @@ class Steps(Host):
     dense: whether the states within steps are kept.
     method: SciPy's class of the method.
     operands: which operand ``y0``, ``t_span`` and ``t_eval`` are, where they are traced; else their values.
-    numbers: which result is what.
-    failure: what the solver says of steps that came to no end.
+    numbers: which result is what; the states at ``place``, for each time one row if ``rows``.
+    failure: see `Track`, of the run that was recorded.
     """
 
     scheme: ClassVar[type[Scheme]]
     dense: ClassVar[bool]
+    place: Path = ("y",)
+    rows = False
     method: Any
     failure = ""
     room = 0
@@ -71,25 +79,33 @@ class Steps(Host):
 
     def taken(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Solution:
         """Call SciPy, and keep where the steps ended."""
-        track = Track()
-        # The first time is a number of Python's, and all others are NumPy's.
-        plain = [_at_numbers(each) for each in functions]
-        instead = {"method": track.recording(self.method, dense=self.dense)}
-        whole = call.run(plain, *others, **instead, **self.more(call, plain))
-        found = solution_at(("y",))(whole)
+        track, whole = self.integrated(call, [_at_numbers(each) for each in functions], others)
+        found = solution_at(self.place)(whole)
+        if self._inner.trace is not None:
+            self.failure = track.failure
         count = len(track.knots) - 1
         self.room = self.room or max(_FEWEST, 2 * count)
         if count > self.room:
             return Solution([], found.ended, whole)
         ends = np.array(track.knots + [track.knots[-1]] * (self.room - count))
-        last = (np.arange(self.room + 1) >= count) & (whole.status == 0)
-        return Solution([*found.arrays, ends, last, *self.kept(call, track, whole)], found.ended, whole)
+        last = (np.arange(self.room + 1) >= count) & track.finished
+        ended = found.ended or [int(track.finished)]
+        return Solution([*found.arrays, ends, last, *self.kept(track)], ended, whole)
+
+    def integrated(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
+        """Call SciPy; where the steps ended, and what it gives."""
+        track = Track()
+        method = track.recording(self.method, dense=self.dense)
+        whole = call.run(functions, *others, method=method, **self.more(call, functions))
+        track.times, track.wanted = np.asarray(whole.t), call.arguments["t_eval"] is not None
+        track.finished, track.failure = whole.status == 0, whole.message if whole.status < 0 else ""
+        return track, whole
 
     def more(self, call: Call, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
         """Further keywords for SciPy's function."""
         return {}
 
-    def kept(self, call: Call, track: Track, whole: Any) -> list[Any]:
+    def kept(self, track: Track) -> list[Any]:
         """What the scheme needs of a run beside where steps ended."""
         raise NotImplementedError
 
@@ -108,10 +124,12 @@ class Steps(Host):
         scheme = self.scheme(self, builder, op)
         first = len(builder.ops)
         places, times = scheme.run()
+        if not self.rows:
+            places = scheme.emit("transpose", places, axes=(1, 0))
         tape = Tape(self.name, (), builder.constants, tuple(builder.ops[first:]), (), builder.types)
         seeds: dict[int, int] = {}
         for number in adjoints.keys() - own.keys():
-            variable = places if paths[number] == ("y",) else times
+            variable = places if paths[number] == self.place else times
             seeds[variable] = match(builder, adjoints[number], builder.types[variable])
         wrt = sorted({each for each in op.operands if each in active})
         found = scheme.reversed(tape, registry, seeds, own, wrt, reverse)
@@ -119,6 +137,7 @@ class Steps(Host):
 
 
 def _at_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    # The first time is a number of Python's, and all others are NumPy's.
     return lambda t, *rest: function(np.float64(t), *rest)
 
 
@@ -130,13 +149,13 @@ class Scheme:
         (self.branch,) = host._inner.functions[0].branches
         self.read = [op.operands[place] for place in self.branch.places]
         types: Any = builder.types[op.result]
-        self.type = TensorType(types.parts[0].dtype, types.parts[0].shape[:1])
-        self.size, self.count = types.parts[0].shape
+        self.count, self.size = types.parts[0].shape[:: 1 if host.rows else -1]
+        self.type = TensorType(types.parts[0].dtype, (self.size,))
         self.first = max(host.numbers.values()) + 1
         self.room: int = host.room
 
     def run(self) -> tuple[int, int]:
-        """What the steps lead to, as the result has it; and at which times."""
+        """The states that the result holds, for each time one row; and the times."""
         raise NotImplementedError
 
     def reversed(
@@ -177,10 +196,11 @@ class Scheme:
     def ends(self) -> int:
         """Where steps begin and end: their lengths are constants, but for the last, which ends at the last time."""
         knots, last = self.kept(0), self.kept(1)
-        if not isinstance(self.host.operands["t_span"], int):
+        span, count = ("t_span", 2) if "t_span" in self.host.operands else ("t_eval", self.count)
+        if not isinstance(self.host.operands[span], int):
             return knots
-        span = match(self.builder, self.operand("t_span"), TensorType(np.dtype(float), (2,)))
-        low, high = (self.emit("getitem", span, index=(number,)) for number in (0, 1))
+        times = match(self.builder, self.operand(span), TensorType(np.dtype(float), (count,)))
+        low, high = (self.emit("getitem", times, index=(number,)) for number in (0, count - 1))
         passed = self.emit("subtract", knots, self.emit("getitem", knots, index=(0,)))
         return self.emit("where", last, high, self.emit("add", low, passed))
 
