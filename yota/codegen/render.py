@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from yota.ir.extents import factor
+from yota.ir.extents import Extent, factor
 
 if TYPE_CHECKING:
     import jinja2
@@ -31,6 +32,13 @@ def template_text(template: str) -> str:
 
 
 @cache
+def macros(template: str, name: str) -> Callable[..., str]:
+    """The macro ``name`` of ``template``."""
+    found: Callable[..., str] = getattr(_environment().get_template(template).module, name)
+    return found
+
+
+@cache
 def _environment() -> jinja2.Environment:
     # Jinja takes 30 ms to import: only a process that generates code pays for it.
     import jinja2
@@ -46,6 +54,7 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     environment.filters["factor"] = factor
+    environment.tests["extent"] = lambda number: isinstance(number, Extent)
     return environment
 
 

@@ -11,14 +11,14 @@ from yota.codegen.c.coverage import Pulled, check_kernel
 from yota.codegen.c.frame import Frame, Sink
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.index import Bounds, Linear, flat, merged, spread
-from yota.codegen.c.lines import Needs, Writer, filled
+from yota.codegen.c.lines import Needs, Writer
 from yota.codegen.c.nest import Nest
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.spelling import cost
-from yota.codegen.c.statements import bytes_of
 from yota.codegen.names import Names
+from yota.codegen.tree import Assign, Fill, Scope, Statement
 from yota.ir.tape import Op
 from yota.ir.verify import is_on
 
@@ -70,18 +70,21 @@ class BodyWriter(Frame):
         if not group.extents:
             ((_, pull, sinks),) = pulled
             self._verified(pulled, axes, several)
-            return Body(self._straight(pull, sinks), self.reads, [], self.work, 0, pull.places)
+            return Body(self._printed(self._straight(pull, sinks)), self.reads, [], self.work, 0, pull.places)
         partials = self.partials(several, axes)
-        lines: list[str] = []
-        for partial in partials:
-            lines += self.cleared(partial)
+        lines: list[Statement] = [self.cleared(partial) for partial in partials]
         for box, pull, sinks in pulled:
             lines += self._nest(box, pull, sinks, axes, several)
         self._verified(pulled, axes, several)
         outer = axes[0]
         extent = math.prod(group.extents[: outer + 1])
         checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
-        return Body(lines, self.reads, partials, self.work, extent, checked)
+        return Body(self._printed(lines), self.reads, partials, self.work, extent, checked)
+
+    def _printed(self, statements: list[Statement]) -> list[str]:
+        # Loops that stand in one function have names of their own.
+        language = self.needs.language
+        return language.printed([Scope(tuple(statements))] if language.inlines else statements)
 
     def _verified(self, pulled: Sequence[Pulled], axes: Sequence[int], several: bool) -> None:
         if is_on():
@@ -175,7 +178,7 @@ class BodyWriter(Frame):
 
     def _element(self, variable: int, place: str) -> str:
         name = self.arrays[variable]
-        return f"{name}[{place}]" if self.tape.types[variable].shape else name
+        return self.needs.language.element(name, place) if self.tape.types[variable].shape else name
 
     def _written_by(self) -> type[Writer]:
         return Writer
@@ -197,19 +200,19 @@ class BodyWriter(Frame):
         )
         return writer
 
-    def _straight(self, pull: Pull, sinks: list[Sink]) -> list[str]:
+    def _straight(self, pull: Pull, sinks: list[Sink]) -> list[Statement]:
         self._keep_apart(sinks)
         writer = self._writer(pull, sinks, ())
         lines = writer.lines(0)
         sparse = self._cleared_results(pull, sinks)
-        stores: list[str] = []
+        stores: list[Statement] = []
         for sink in sinks:
             target = self.target(sink, (), writer.read_again(sink.offset))
             if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
                 continue
             assign = "+=" if sink.root.scattered else "="
-            stores += filled(f"{target} {assign} {self._told(sink, writer.text(sink.value, lines))};")
-        return [*lines, *(line for each in sparse.values() for line in each), *stores]
+            stores.append(Assign(target, self._told(sink, writer.text(sink.value, lines)), assign))
+        return [*lines, *sparse.values(), *stores]
 
     def _keep_apart(self, sinks: Sequence[Sink]) -> None:
         """Demand sizes at which no two values go to one place."""
@@ -222,19 +225,18 @@ class BodyWriter(Frame):
         """The text of what is stored; another dialect of C may have to say that it is nothing."""
         return text
 
-    def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, list[str]]:
+    def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, Fill]:
         """Long results that are mostly zeros are cleared first."""
         found = {}
         for root in self.group.roots:
             own = [sink for sink in sinks if sink.root is root]
             zeros = sum(pull.values.is_literal(sink.value, 0) for sink in own)
             if zeros > 8 or root.scattered or root.places is not None:
-                name = self.results[root.variable]
                 size = max(1, self.tape.types[root.variable].size)
-                found[root.variable] = [f"memset({name}, 0, {bytes_of(size, name)});"]
+                found[root.variable] = Fill(self.results[root.variable], size, self.neutral("sum"), True)
         return found
 
-    def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:
+    def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[Statement]:
         for sink in sinks:
             if sink.root.scattered:
                 sink.depth = len(axes)

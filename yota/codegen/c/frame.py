@@ -14,12 +14,13 @@ from yota.codegen.c.index import Linear
 from yota.codegen.c.lines import Needs, offset_text
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.regions import Root
-from yota.codegen.c.statements import bytes_of
 from yota.codegen.c.types import c_type, suffix
 from yota.codegen.names import Names, identifier
+from yota.codegen.tree import Assign, Fill, Statement
 from yota.ir.tape import Tape
 
 _COUNTERS = "ijklmnopqrstuvw"
+_NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 
 
 @dataclass(slots=True)
@@ -62,7 +63,9 @@ class Frame:
     def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
         """Where a value goes, with the texts of what its place takes from index arrays."""
         name = self.results[sink.root.variable]
-        return f"{name}[{self._text(sink.offset, axes, numbers)}]" if self._is_array(sink.root) else f"*{name}"
+        if not self._is_array(sink.root):
+            return self.needs.language.result(name)
+        return self.needs.language.element(name, self._text(sink.offset, axes, numbers))
 
     def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
         kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
@@ -79,17 +82,17 @@ class Frame:
         # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
         return several or reduced[0] or reduced != sorted(reduced)
 
-    def joined(self, merge: str, dtype: np.dtype[Any], target: str, value: str) -> str:
+    def joined(self, merge: str, dtype: np.dtype[Any], target: str, value: str) -> Assign:
         """The statement by which a value, any expression, joins a total."""
         if merge == "sum" or (merge == "prod" and dtype.kind != "c"):
-            return f"{target} {'+' if merge == 'sum' else '*'}= {value};"
+            return Assign(target, value, "+=" if merge == "sum" else "*=")
         part = {"prod": "complex_multiply", "max": "larger", "min": "smaller"}[merge]
         self.needs.parts.add((part, dtype.name))
-        return f"{target} = {part}{suffix(dtype)}({target}, {value});"
+        return Assign(target, f"{part}{suffix(dtype)}({target}, {value})")
 
     def neutral(self, merge: str) -> str:
         """What a total starts from."""
-        return {"sum": "0.0", "prod": "1.0", "max": "-INFINITY", "min": "INFINITY"}[merge]
+        return self.needs.language.literal(_NEUTRAL[merge], np.dtype(np.float64))
 
     def partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
         """The results that every thread has a part of."""
@@ -100,20 +103,18 @@ class Frame:
                 type = self.tape.types[root.variable]
                 name, size = self.results[root.variable], max(1, type.size)
                 part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
-                joined = self.joined(root.merge, type.dtype, "so_far", part)
+                (joined,) = self.needs.language.printed([self.joined(root.merge, type.dtype, "so_far", part)])
                 found.append(Partial(name, c_type(type.dtype), size, joined))
         return found
 
-    def cleared(self, partial: Partial) -> list[str]:
-        """Statements that start a thread's part."""
+    def cleared(self, partial: Partial) -> Statement:
+        """The statement that starts a thread's part."""
         root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
         assert root.reduction is not None
         neutral = self.neutral(root.merge)
         if partial.size == 1 and not self._is_array(root):
-            return [f"*{partial.name} = {neutral};"]
-        if neutral == "0.0":
-            return [f"memset({partial.name}, 0, {bytes_of(partial.size, partial.name)});"]
-        return [f"for (ptrdiff_t at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]
+            return Assign(self.needs.language.result(partial.name), neutral)
+        return Fill(partial.name, partial.size, neutral, root.merge == "sum")
 
 
 _LARGE = 1 << 25

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from yota.codegen.c.dialect import is_known_op
 from yota.codegen.c.index import UnreachableError
 from yota.codegen.c.patterns import is_fixed, is_uniform
 from yota.codegen.c.regions import LONGEST_UNROLLED, Root, studied
-from yota.codegen.c.spelling import cost, is_known_op
+from yota.codegen.c.spelling import cost
 from yota.codegen.c.stencils import read_apart
 from yota.codegen.c.types import is_known
 from yota.ir.access import pieces

@@ -11,9 +11,9 @@ from typing import Any
 from yota.codegen.c.body import BodyWriter
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.lines import Needs, comment
-from yota.codegen.c.names import LocalNames
 from yota.codegen.c.plan import Argument, KernelPlan, Partial, Piece, Result
 from yota.codegen.c.types import c_type, npy_type, scalar_type
+from yota.codegen.names import Names
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import COPY
@@ -130,7 +130,7 @@ def plan_kernel(
     reserved: further names that are taken.
     """
     tape = plan.tape
-    names = LocalNames(name, [*(known or {}).values(), *reserved])
+    names = needs.language.names(name, [*(known or {}).values(), *reserved])
     found = ArrayNames(tape, names)
     found.update(known or {})
     for variable in parameters or ():
@@ -175,7 +175,7 @@ def plan_kernel(
 class ArrayNames(dict[int, str]):
     """Names of what a kernel reads, given when they are first needed."""
 
-    def __init__(self, tape: Tape, names: LocalNames) -> None:
+    def __init__(self, tape: Tape, names: Names) -> None:
         super().__init__()
         self._tape, self._names = tape, names
         self._inputs = {entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs}

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.c.dialect import C
 from yota.codegen.c.index import Linear
-from yota.codegen.c.spelling import spell
-from yota.codegen.c.types import c_type, literal, suffix
+from yota.codegen.c.types import suffix
 from yota.codegen.c.values import Value, Values
+from yota.codegen.language import Language
 from yota.codegen.names import Names
 from yota.codegen.spelling import Spelling
+from yota.codegen.tree import Define, Remark, Statement
 from yota.ir.extents import AND, ATOM, CHOICE, OR, SUM, UNARY, Extent, Spelled, extents_in, factor
 
-_WIDTH = 100
 _LONGEST = 84
 
 
@@ -34,6 +35,7 @@ class Needs:
     device: set[str] = field(default_factory=set)
     complex: bool = False
     required: Callable[[Extent], None] = lambda number: None
+    language: Language = C
 
     def demand(self, number: int) -> None:
         """Say that ``number`` must not be negative, if it comes from sizes."""
@@ -79,14 +81,10 @@ def harmless(text: str) -> str:
 class Writer:
     """Writes the values of one region, loop by loop.
 
-    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
-        elements where several elements are chosen in one round of a loop (its bug 114375).
     wanted: those that are needed in the end, as often as they are.
     depth: in how many loops each value must stand.
     read: text of an element of a variable in memory, with the texts of what its place takes from index arrays.
     """
-
-    reads_apart = True
 
     def __init__(
         self,
@@ -98,6 +96,7 @@ class Writer:
         needs: Needs,
     ) -> None:
         self.values, self.read, self.names, self.needs = values, read, names, needs
+        self.language = needs.language
         self._has_sine = any(values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values)))
         self.uses: dict[int, int] = {}
         wanted = list(wanted)
@@ -111,7 +110,7 @@ class Writer:
 
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         """How an op is written; another dialect of C may know more."""
-        found = spell(name, dtype, result)
+        found = self.language.spell(name, dtype, result)
         if found is not None and found.simd in ("cos", "cosf") and self._has_sine:
             return Spelling(f"cosine{suffix(dtype)}({{0}})", simd=found.simd, part="cosine")
         return found
@@ -135,15 +134,15 @@ class Writer:
                 found.append(max((found[operand] for operand in value.operands), default=0))
         return found
 
-    def lines(self, depth: int) -> list[str]:
+    def lines(self, depth: int) -> list[Statement]:
         """Statements for all values that stand in just ``depth`` loops."""
-        lines: list[str] = []
+        lines: list[Statement] = []
         for number, value in enumerate(self.values.items):
             if self.depths[number] == depth and number in self.uses:
                 self._define(number, value, lines)
         return lines
 
-    def text(self, number: int, lines: list[str]) -> str:
+    def text(self, number: int, lines: list[Statement]) -> str:
         """A value as an expression; a statement first if it is long."""
         found = self._read(number)
         if len(found) > _LONGEST:
@@ -164,7 +163,7 @@ class Writer:
                 found[axis] = self.read(value.data, value.offset, self.read_again(value.offset))
         return found
 
-    def _define(self, number: int, value: Value, lines: list[str]) -> None:
+    def _define(self, number: int, value: Value, lines: list[Statement]) -> None:
         text = self._expression(number, value, lines)
         alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
         simple = value.kind == "literal" or (value.kind == "load" and alone) or text.isidentifier()
@@ -182,37 +181,35 @@ class Writer:
                     found[operand] = max(found.get(operand, 0), self.depths[number])
         return found
 
-    def _name(self, number: int, text: Spelled, lines: list[str]) -> None:
+    def _name(self, number: int, text: Spelled, lines: list[Statement]) -> None:
         value = self.values[number]
         place = self.values.places.get(number)
         if place is not None and (place.filename, place.line) != self._last:
             self._last = place.filename, place.line
             line = linecache.getline(place.filename, place.line).strip()
             if line:
-                lines.append(comment(line[:80]))
+                lines.append(Remark(harmless(line[:80])))
         hint = self.values.hints.get(number)
         if hint is None and value.kind == "load":
             assert value.offset is not None
             hint = text.partition("[")[0].removeprefix("float(") + _ending(value.offset, text)
         name = self.names.fresh(hint) if hint else self.names.numbered("t")
-        kind = "int" if value.dtype.kind == "b" else c_type(value.dtype)
-        lines.extend(filled(f"const {kind} {name} = {text};"))
+        lines.append(Define(self.language.type(value.dtype, value=True), name, text))
         self._texts[number] = Spelled(name)
         self._apart.discard(number)
 
     def _read(self, number: int) -> Spelled:
         return self._texts[number]
 
-    def _expression(self, number: int, value: Value, lines: list[str]) -> Spelled:
+    def _expression(self, number: int, value: Value, lines: list[Statement]) -> Spelled:
         if value.dtype.kind == "c":
             self.needs.complex = True
         if value.kind == "literal":
-            text = literal(value.data, value.dtype)
-            return Spelled(text, UNARY if text.startswith("-") else ATOM)
+            return self.language.literal(value.data, value.dtype)
         if value.kind == "load":
             assert value.offset is not None
             text = self.read(value.data, value.offset, self.numbers(value.offset))
-            if self.reads_apart and "[" in text:
+            if self.language.reads_apart and "[" in text:
                 self._apart.add(number)
             return Spelled(text)
         operands = value.operands
@@ -233,7 +230,7 @@ class Writer:
             self._apart.add(number)
         return found
 
-    def _apply(self, value: Value, spelling: Spelling, lines: list[str]) -> Spelled:
+    def _apply(self, value: Value, spelling: Spelling, lines: list[Statement]) -> Spelled:
         operands = value.operands
         length = sum(len(self._read(operand)) for operand in operands) + len(spelling.text)
         for operand in sorted(operands, key=lambda each: -len(self._read(each))):
@@ -259,18 +256,13 @@ class Writer:
         return Spelled(spelling.text.format(*pieces), spelling.level)
 
     def _cast(self, value: Value, source: Value, text: Spelled) -> Spelled:
-        if source.dtype.kind == "c" and value.dtype.kind != "c":
-            return Spelled(f"({c_type(value.dtype)})creal{suffix(source.dtype)}({text})", UNARY)
-        if value.dtype.kind == "c" and source.dtype.kind != "c":
-            macro = "CMPLXF" if value.dtype == np.complex64 else "CMPLX"
-            return Spelled(f"{macro}({text}, 0.0)")
-        if value.dtype.kind == "b":
-            return Spelled(f"({text.within(UNARY)} != 0)")
         if self.is_rounded(value, source):
             part = "complex_widened" if value.dtype.kind == "c" else "widened"
             self.needs.parts.add((part, source.dtype.name))
             return Spelled(f"{part}({text})")
-        return Spelled(f"({c_type(value.dtype)}){text.within(UNARY)}", UNARY)
+        found = self.language.cast(source.dtype, value.dtype, text)
+        assert found is not None
+        return found
 
     def is_rounded(self, value: Value, source: Value) -> bool:
         """Whether a number is brought to single precision and back, which compilers may take for nothing."""
@@ -296,18 +288,3 @@ def _ending(offset: Linear, text: str) -> str:
     words = text.partition("[")[2].rstrip("])").replace("(", "").split()
     counters = "".join(word for word in words if word.isalpha() and word not in sizes)
     return f"_{counters}{constant}" if offset.constant > 0 else f"_{counters}"
-
-
-def filled(statement: str, width: int = _WIDTH - 12) -> list[str]:
-    """A statement in lines that are not too long."""
-    lines: list[str] = []
-    rest = statement
-    indent = ""
-    while len(indent) + len(rest) > width:
-        cut = max(rest.rfind(mark, 0, width - len(indent)) for mark in (" + ", " - ", " * ", ", ", " / "))
-        if cut <= 0:
-            break
-        cut += 1
-        lines.append(indent + rest[:cut].rstrip())
-        rest, indent = rest[cut:].lstrip(), "    "
-    return [*lines, indent + rest]

@@ -9,13 +9,14 @@ from typing import Any
 from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import argument_of, plan_kernel, result_of, with_sizes
-from yota.codegen.c.lines import Needs, block, filled
+from yota.codegen.c.lines import Needs, block
 from yota.codegen.c.names import LocalNames
 from yota.codegen.c.patterns import normalised
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.products import small_as_sums
 from yota.codegen.c.types import c_type, is_known, literal
 from yota.codegen.forms import as_products
+from yota.codegen.language import filled
 from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.c.types import REALS, c_type, is_known, real_type, suffix
+from yota.codegen.c.types import REALS, c_type, real_type, suffix
 from yota.codegen.spelling import Spelling, binary
 from yota.ir.extents import AND, CHOICE, COMPARE, OR, PRODUCT, SAME, SUM, UNARY
-from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
 _FUNCTION_COST, _DIVISION_COST = 12, 4
@@ -57,7 +56,7 @@ _WHOLE = {
     "floor_divide": "whole_quotient",
 }  # fmt: skip
 """Inline functions of two whole numbers with a sign."""
-_SCIPY = frozenset(f"scipy.special.{name}" for name in ("erf", "erfc", "expit", "log_expit", "logit"))
+SCIPY = frozenset(f"scipy.special.{name}" for name in ("erf", "erfc", "expit", "log_expit", "logit"))
 _TESTS = {"isnan": "isnan({0})", "isinf": "isinf({0})", "isfinite": "isfinite({0})", "signbit": "signbit({0})"}
 _COMPLEX_FUNCTIONS = {
     "exp": "cexp", "log": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan", "sinh": "csinh",
@@ -80,21 +79,6 @@ EXACT = frozenset(
 """Where C's result has the bits of NumPy's."""
 EXACT_OF_REAL = frozenset("absolute abs multiply square divide reciprocal".split())
 """Those of them for which that is so of real numbers alone: for others NumPy's vector code rounds differently."""
-
-
-def is_known_op(tape: Tape, op: Op) -> bool:
-    """Whether generated C can compute an elementwise op."""
-    types = [tape.types[operand] for operand in op.operands]
-    result = tape.types[op.result]
-    if not all(is_known(type.dtype) for type in (*types, result)):
-        return False
-    if op.semantics.casts:
-        return True
-    target = op.primitive.target or ""
-    known = target.startswith("numpy.") or target in _SCIPY
-    if not known or op.static:
-        return False
-    return spell(op.name, computed_in(op.name, types, result), result.dtype) is not None
 
 
 def computed_in(name: str, types: Sequence[TensorType], result: TensorType) -> np.dtype[Any]:

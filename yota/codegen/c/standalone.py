@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 
 from yota.codegen import symbolic
+from yota.codegen.c.dialect import is_known_op
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint, with_sizes
-from yota.codegen.c.lines import Needs, block, filled
+from yota.codegen.c.lines import Needs
 from yota.codegen.c.loops import LoopKernel, plan_loop
-from yota.codegen.c.names import FileNames, LocalNames
+from yota.codegen.c.names import FileNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
 from yota.codegen.c.plan import KernelPlan, Piece
@@ -22,7 +23,7 @@ from yota.codegen.c.statements import (
     OUT_OF_BOUNDS,
     Made,
     Sizes,
-    bytes_of,
+    called,
     failed,
     framed,
     is_ordered,
@@ -32,9 +33,11 @@ from yota.codegen.c.statements import (
     sorting,
     writing,
 )
-from yota.codegen.c.types import c_type, literal
+from yota.codegen.c.types import c_type
 from yota.codegen.c.writes import in_place, without_strides
+from yota.codegen.language import filled
 from yota.codegen.liveness import check_steps
+from yota.codegen.tree import Assign, Copy, Define, Leave, Memory, Room, Statement, Unused, Variable
 from yota.errors import CodegenError
 from yota.ir.count import operations
 from yota.ir.semantics import AccessMap
@@ -97,6 +100,7 @@ def body_of(
     sizes: what it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
     Raises CodegenError if something on the tape cannot be said in C; the message has the user's line.
     """
+    language = shared.needs.language
     tape = normalised(as_counts(as_sums(without_strides(symbolic.optimise(tape, strict=strict)))))
     # What is made from sizes is inside wherever sizes will do.
     sizes = sizes or Sizes()
@@ -107,7 +111,8 @@ def body_of(
     made = tape.inputs[len(inputs) :]
     places = {entry.variable for entry in made if tape.types[entry.variable].shape}
     places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
-    plan = schedule(tape, looks=False, gathers=GATHERS, places=frozenset(places))
+    known = partial(is_known_op, language=language)
+    plan = schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
     return _Function(plan, name, inputs, results, shared, sizes, strict=strict).body()
 
 
@@ -136,7 +141,8 @@ class _Function:
         self.plan, self.name, self.shared, self.sizes, self.strict = plan, name, shared, sizes, strict
         tape = self.tape = plan.tape
         made = [each.name for each in sizes.made]
-        self.names = LocalNames(name, [*inputs, *results, *made, *sizes.names])
+        self.language = shared.needs.language
+        self.names = self.language.names(name, [*inputs, *results, *made, *sizes.names])
         self.texts: dict[int, str] = {}
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
@@ -161,7 +167,7 @@ class _Function:
         kernels: list[KernelPlan] = []
         done: list[Op | Kernel] = []
         entered = {entry.variable for entry in self.tape.inputs} | set(self.tape.constants)
-        lines = self._guards(entered)
+        lines: list[Statement] = [*self._guards(entered)]
         looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
         if len(steps) == len(looks) + 1 and isinstance(steps[-1], Group) and len(own) == len(looks):
             lines += [line for step in looks for line in self._op(step)]
@@ -172,34 +178,43 @@ class _Function:
             if is_on():
                 check_steps(self.tape, done)
         lines += self._copies()
-        unused = [f"(void){text};" for text in self.inputs if text not in self.used]
+        unused = [Unused(text) for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
         made = [each for each in self.sizes.made if each.name in self.used]
-        definitions = {each.name: self._made(each) for each in made} | {name: define() for name, define in own.items()}
-        heap = [name for name, line in definitions.items() if "malloc(" in line]
-        statements = framed(list(definitions.values()), heap, [*put_in_place(made), *lines])
-        return Body(
-            tuple(kernels), (*unused, *statements), self.pieces, bool(heap), counts, bool(looks), tuple(self.memory)
+        definitions = [*map(self._made, made), *(define() for define in own.values())]
+        heap = [each.name for each in definitions if isinstance(each, Memory)]
+        printed = self.language.printed
+        if self.language.inlines:
+            statements = self.language.scoped([*definitions, *put_in_place(made), *lines])
+        else:
+            statements = framed(printed(definitions), heap, [*put_in_place(made), *printed(lines)])
+        statements = [*printed(unused), *statements]
+        return Body(tuple(kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), tuple(self.memory))
+
+    def _made(self, made: Made) -> Statement:
+        """The definition of what is computed from sizes."""
+        return (
+            self._allocated(made.kind, made.name, made.count) if made.count else Define(made.kind, made.name, made.text)
         )
 
-    def _made(self, made: Made) -> str:
-        """The definition of what is computed from sizes."""
-        if made.count:
-            self.memory.append(made.count)
-            return self.sizes.allocated(made.kind, made.name, made.count)
-        return f"const {made.kind} {made.name} = {made.text};"
+    def _allocated(self, kind: str, name: str, count: int) -> Memory:
+        """The definition of an array on the heap: some C libraries have no memory of no bytes."""
+        self.memory.append(count)
+        return Memory(kind, name, count, self.sizes.may_be_none(count))
 
     def _looking_first(self, steps: Sequence[Group | Op]) -> list[Group | Op]:
         """The steps with those ahead that indices are looked at in: nothing is written if one is out of bounds."""
         wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
         return sorted(steps, key=lambda step: wanted.isdisjoint(_variables(step)))
 
-    def _inline(self, group: Group, before: Sequence[Op]) -> list[str]:
+    def _inline(self, group: Group, before: Sequence[Op]) -> list[Statement]:
         """The statements of the only loops that there are; ``before`` are the ops ahead of them."""
         kernel = self._kernel(group, self.name, inline=True)
         if is_on():
             check_steps(self.tape, [*before, kernel])
-        plan = kernel.plan
+        return self._inlined(group, kernel.plan)
+
+    def _inlined(self, group: Group, plan: KernelPlan) -> list[Statement]:
         self.used.update(argument.name for argument in plan.arguments if argument.used)
         self.pieces = plan.pieces
         remarks = plan.remarks if group.extents else ()  # straight code has its own
@@ -208,9 +223,9 @@ class _Function:
     def _is_seen(self, step: Group | Op) -> bool:
         return isinstance(step, Op) and step.result in self.texts
 
-    def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], str]]:
+    def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], Statement]]:
         """What gives definitions of what is kept between loops, by name; outputs are in the caller's memory."""
-        found: dict[str, Callable[[], str]] = {}
+        found: dict[str, Callable[[], Statement]] = {}
         for step in steps:
             if isinstance(step, Op) and step.regions:
                 self._plan(step, found)
@@ -221,35 +236,37 @@ class _Function:
                     self._spare(step, found)
                 if variable in self.targets:
                     text = self.targets[variable]
-                    self.texts[variable] = text if type.shape else f"*{text}"
+                    self.texts[variable] = text if type.shape else self.language.result(text)
                     continue
                 name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
-                kind = c_type(type.dtype)
+                kind = self.language.type(type.dtype)
                 found[name] = partial(self._memory, name, kind, type)
         return found
 
-    def _memory(self, name: str, kind: str, type: TensorType) -> str:
+    def _memory(self, name: str, kind: str, type: TensorType) -> Statement:
         """The definition of a number or an array."""
-        size = type.size
         if not type.shape:
-            return f"{kind} {name};"
-        if size * type.dtype.itemsize <= self.sizes.on_stack:
-            return f"{kind} {name}[{size}];"
-        self.memory.append(size)
-        return self.sizes.allocated(kind, name, size)
+            return Variable(kind, name)
+        if type.size * type.dtype.itemsize <= self.sizes.on_stack:
+            return Room(kind, name, type.size)
+        return self._allocated(kind, name, type.size)
 
-    def _spare(self, op: Op, found: dict[str, Callable[[], str]]) -> None:
+    def _spare(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
         """Memory to sort in."""
         name = self.spare[op.result] = self.names.fresh("spare")
         count = self.tape.types[op.result].shape[op.keyword("axis")]
-        found[name] = partial(self._memory, name, "int64_t", TensorType(np.dtype(np.int64), (2 * count,)))
+        type = TensorType(np.dtype(np.int64), (2 * count,))
+        found[name] = partial(self._memory, name, self.language.type(type.dtype), type)
 
-    def _plan(self, op: Op, found: dict[str, Callable[[], str]]) -> None:
+    def _plan(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
         """The plan of a loop, and memory for what it writes that nobody reads."""
         name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
-        made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
+        sizes = self.sizes.names
+        made = None
+        if not self.language.inlines:
+            made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=sizes)
         if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
-            raise CodegenError(refusal(self.tape, op))
+            raise CodegenError(refusal(self.tape, op, self.language))
         self.loops[op.result] = made
         read = {each.keyword("index") for each in self.tape.ops if each.operands[:1] == (op.result,)}
         self.rooms[op.result] = []
@@ -277,7 +294,8 @@ class _Function:
         known = {}
         if inline:
             known = {variable: text for variable, text in self.texts.items() if not text.startswith("*")}
-            known |= {root.variable: self.targets[root.variable] for root in group.roots}
+            roots = [root.variable for root in group.roots]
+            known |= {each: self.targets.get(each) or self.texts[each] for each in roots}
         known |= {
             variable: self._table(variable) for variable in self.tape.constants if inline and self._is_table(variable)
         }
@@ -291,14 +309,17 @@ class _Function:
         value = np.asarray(self.tape.constants[variable])
         return self.shared.tables.name(self.tape.names.get(variable, self.name), value)
 
-    def _step(self, step: Group | Op, kernels: list[KernelPlan], done: list[Op | Kernel]) -> list[str]:
+    def _step(self, step: Group | Op, kernels: list[KernelPlan], done: list[Op | Kernel]) -> list[Statement]:
         if isinstance(step, Op):
             done.append(step)
             if step.regions:
-                return self._looped(step, kernels)
+                return [*self._looped(step, kernels)]
             return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(kernels)}")
-        kernel = self._kernel(step, name)
+        kernel = self._kernel(step, name, inline=self.language.inlines)
+        if self.language.inlines:
+            done.append(kernel)
+            return self._inlined(step, kernel.plan)
         made, taken = with_sizes(kernel.plan, self.sizes.names)
         kernels.append(replace(made, extent=0))
         done.append(kernel)
@@ -312,12 +333,14 @@ class _Function:
     def _is_pointer(self, variable: int) -> bool:
         return bool(self.tape.types[variable].shape) or variable in self.targets
 
-    def _op(self, op: Op) -> list[str]:
+    def _op(self, op: Op) -> Sequence[Statement]:
         """What is no loop over points."""
         if op.access == AccessMap.ITEM and op.operands[0] in self.loops:
             return []
         if op.access != AccessMap.RESHAPE and not is_places(op) and not is_ordered(self.tape, op):
-            raise CodegenError(refusal(self.tape, op))
+            raise CodegenError(refusal(self.tape, op, self.language))
+        if op.access == AccessMap.WRITE and self.language.inlines:
+            raise CodegenError(refusal(self.tape, op, self.language))
         if op.access == AccessMap.WRITE:
             texts = ["" if self._is_filled(op, each) else self._text(each) for each in op.operands]
             self.used.update(texts)
@@ -328,17 +351,17 @@ class _Function:
             return self._look(op, source, target)
         if is_sort(self.tape, op):
             return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
-        return [f"memcpy({target}, {source}, {bytes_of(self.tape.types[op.result].size, target)});"]
+        return [Copy(target, source, self.tape.types[op.result].size)]
 
     def _is_filled(self, op: Op, operand: int) -> bool:
         """Whether an array that is written to is the same everywhere, so that code has its number only."""
         return operand == op.operands[0] and is_uniform(self.tape.constants.get(operand, ()))
 
-    def _look(self, op: Op, source: str, target: str) -> list[str]:
-        type = self.tape.types[op.operands[0]]
-        self.shared.needs.parts.add(("places_from", type.dtype.name))
-        given = f"{target}, {source}, {type.size!s}, {op.keyword('extent')!s}"
-        return _left(f"!places_from_{c_type(type.dtype)}({given})", OUT_OF_BOUNDS)
+    def _look(self, op: Op, source: str, target: str) -> list[Statement]:
+        function = called("places_from", self.tape, op, self.shared.needs)
+        given = f"{target}, {source}, {self.tape.types[op.operands[0]].size!s}, {op.keyword('extent')!s}"
+        found = self.language.applied("logical_not", np.dtype(bool), f"{function}({given})")
+        return [Leave(found, OUT_OF_BOUNDS)]
 
     def _text(self, variable: int) -> str:
         if variable in self.texts:
@@ -346,21 +369,21 @@ class _Function:
         if self.tape.types[variable].shape:
             return self._table(variable)
         type = self.tape.types[variable]
-        return literal(self.tape.constants[variable], type.dtype)
+        return self.language.literal(self.tape.constants[variable], type.dtype)
 
-    def _guards(self, variables: set[int]) -> list[str]:
+    def _guards(self, variables: set[int]) -> list[Statement]:
         """Decisions that the function took when it was recorded."""
-        lines = []
+        lines: list[Statement] = []
         for number, guard in enumerate(self.tape.guards, start=1):
             if guard.variable in variables:
                 text = self._text(guard.variable)
                 self.used.add(text)
-                lines += _left(failed(self.tape, guard, text), number)
+                lines.append(Leave(failed(self.tape, guard, text, self.language), number))
         return lines
 
-    def _copies(self) -> list[str]:
+    def _copies(self) -> list[Statement]:
         """Results that are arguments, constants, or other results."""
-        lines: list[str] = []
+        lines: list[Statement] = []
         given: set[int] = set()
         for variable, text in self.results:
             fresh = self.targets.get(variable) == text and variable not in given
@@ -369,17 +392,11 @@ class _Function:
                 continue
             source = self._text(variable)
             self.used.add(source)
-            size = self.tape.types[variable].size
             if self.tape.types[variable].shape:
-                lines.append(f"memcpy({text}, {source}, {bytes_of(size, text)});")
+                lines.append(Copy(text, source, self.tape.types[variable].size))
             else:
-                lines.append(f"*{text} = {source};")
+                lines.append(Assign(self.language.result(text), source))
         return lines
-
-
-def _left(condition: str, status: int) -> list[str]:
-    """Statements that end the function under a condition."""
-    return block(f"if ({condition})", [f"status = {status};", "goto done;"])
 
 
 def _variables(step: Group | Op) -> list[int]:

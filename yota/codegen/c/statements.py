@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yota.codegen.c.lines import Needs, filled
+from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import is_uniform
-from yota.codegen.c.types import c_type, is_known, literal
+from yota.codegen.c.types import is_known, literal
+from yota.codegen.language import Language, filled
 from yota.errors import CodegenError
 from yota.ir.extents import Extent
 from yota.ir.indexing import GATHER
@@ -54,10 +55,6 @@ class Sizes:
     on_stack: int = 2_048
     may_be_none: Callable[[int], bool] = lambda count: False
 
-    def allocated(self, kind: str, name: str, count: int) -> str:
-        """The definition of an array on the heap: some C libraries have no memory of no bytes."""
-        return f"{kind} *const {name} = malloc({bytes_of(count, name)}{' + 1' if self.may_be_none(count) else ''});"
-
 
 def bytes_of(count: int, array: str) -> str:
     """C text of how many bytes so many elements of an array take."""
@@ -95,11 +92,11 @@ def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Nee
     """The call that puts the places of ``source`` in order; ``spare`` is memory for twice as many as an axis has."""
     type, axis = tape.types[op.operands[0]], op.keyword("axis")
     name = "sorted_places" if type.dtype.kind == "f" else "whole_sorted_places"
-    needs.parts.add((name, type.dtype.name))
+    function = called(name, tape, op, needs)
     axis %= type.ndim
     rows, step = math.prod(type.shape[:axis]), math.prod(type.shape[axis + 1 :])
     given = ", ".join((target, source, str(rows), str(type.shape[axis]), str(step), spare))
-    return filled(f"{name}_{c_type(type.dtype)}({given});")
+    return filled(f"{function}({given});")
 
 
 def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[str]:
@@ -136,20 +133,37 @@ def framed(own: Sequence[str], heap: Sequence[str], lines: Sequence[str]) -> lis
     return [*found, *lines, "", "done:", *(f"free({name});" for name in heap), "return status;"]
 
 
-def failed(tape: Tape, guard: Guard, text: str) -> str:
+def failed(tape: Tape, guard: Guard, text: str, language: Language) -> str:
     """The condition under which a decision would be another one."""
     expected, type = guard.expected, tape.types[guard.variable]
     if type.shape:
-        raise CodegenError("the function decides by the values of a whole array, which generated C does not check")
+        raise CodegenError(
+            f"the function decides by the values of a whole array, which generated {language.name} does not check"
+        )
     if guard.kind == "bool" or isinstance(expected, (bool, np.bool_)):
-        return f"!{text}" if expected else text
+        if type.dtype.kind == "b":
+            return language.applied("logical_not", type.dtype, text) if expected else text
+        zero = language.literal(0, type.dtype)
+        return language.applied("equal" if expected else "not_equal", type.dtype, text, zero)
     if expected != expected:
-        return f"{text} == {text}"
-    value = f"trunc({text})" if guard.kind == "int" and type.dtype.kind == "f" else text
-    return f"{value} != {literal(expected, type.dtype)}"
+        return language.applied("equal", type.dtype, text, text)
+    value = text
+    if guard.kind == "int" and type.dtype.kind == "f":
+        value = language.applied("trunc", type.dtype, text)
+    return language.applied("not_equal", type.dtype, value, language.literal(expected, type.dtype))
 
 
-def refusal(tape: Tape, op: Op) -> str:
+def called(name: str, tape: Tape, op: Op, needs: Needs) -> str:
+    """The inline function that does an op, which the file has then."""
+    dtype = tape.types[op.operands[0]].dtype
+    found = needs.language.part(name, dtype)
+    if found is None:
+        raise CodegenError(refusal(tape, op, needs.language))
+    needs.parts.add((name, dtype.name))
+    return found
+
+
+def refusal(tape: Tape, op: Op, language: Language) -> str:
     """Why an op is refused, where it stands, and what to do instead."""
     target = op.primitive.target or op.name
     target = op.name if target.startswith("yota.") else target
@@ -158,6 +172,6 @@ def refusal(tape: Tape, op: Op) -> str:
     line = linecache.getline(place.filename, place.line).strip() if place else ""
     where = f"\n  {place}: {line}" if place and line else ""
     return (
-        f"{target} of {types} cannot be said in C that needs libm only{where}\n"
+        f"{target} of {types} cannot be said in {language.name}{language.needs}{where}\n"
         'Generate a module for NumPy instead (target="numpy"), or compute this outside and pass it as an argument.'
     )

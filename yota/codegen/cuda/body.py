@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yota.codegen.c.body import LIMIT, BodyWriter
@@ -12,15 +12,17 @@ from yota.codegen.c.frame import Sink
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.index import Bounds, Linear, flat
 from yota.codegen.c.kernel import mentions
-from yota.codegen.c.lines import Needs, Writer, block, filled
+from yota.codegen.c.lines import Needs, Writer, block
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.memory import Access, Layout, Memory, access_of
 from yota.codegen.cuda.shape import Counters, Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
+from yota.codegen.language import filled
 from yota.codegen.names import Names
 from yota.codegen.render import render_lines
+from yota.codegen.tree import Assign, Scope, Statement
 from yota.ir.verify import is_on
 
 
@@ -126,7 +128,7 @@ class CudaBody(BodyWriter):
             checked.update({v: extent for v, extent in pull.places.items() if v not in self.layout.inside})
         if not group.extents:
             ((_, pull, sinks),) = pulled
-            lines = self._telling(self._straight(pull, sinks))
+            lines = self._telling(self.needs.language.printed(self._straight(pull, sinks)))
             return Text(lines, self.reads, None, (), Counters((), {}, "int"), checked)
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], len(boxes) > 1)
         self._axes_left = axes
@@ -139,7 +141,7 @@ class CudaBody(BodyWriter):
         self._reduced = frozenset(shape.reduced)
         counters = Counters(self.counters, extents, "int64_t" if self.open or self._is_wide(pulled) else "int")
         totals: dict[tuple[int, Linear], Total] = {}
-        inner, hoisted = self._points(pulled, shape, totals)
+        inner, *hoisted = map(self.needs.language.printed, self._points(pulled, shape, totals))
         found = tuple(totals.values())
         lines = self._telling(_loops(self.memory, counters, shape, hoisted, inner, found))
         return Text(lines, self.reads, shape, found, counters, checked)
@@ -221,11 +223,11 @@ class CudaBody(BodyWriter):
 
     def _points(
         self, pulled: list[tuple[Region, Pull, list[Sink]]], shape: Shape, totals: dict[tuple[int, Linear], Total]
-    ) -> tuple[list[str], list[list[str]]]:
-        """Statements for one point, and those that stand ahead of the inner and of the outer loop."""
+    ) -> Iterator[list[Statement]]:
+        """Statements for one point, and those that stand ahead of all loops and of the inner one."""
         several = len(pulled) > 1
-        inner: list[str] = []
-        hoisted: list[list[str]] = [[], []]
+        inner: list[Statement] = []
+        hoisted: list[list[Statement]] = [[], []]
         for box, pull, sinks in pulled:
             writer = self._writer(pull, sinks, self._axes_left)
             deepest = 1 if shape.flat else 2
@@ -236,8 +238,9 @@ class CudaBody(BodyWriter):
             lines = [line for depth in range(deepest + 1) for line in writer.lines(depth)]
             lines += self._sunk(sinks, writer, totals)
             if lines:
-                inner += block(f"if ({self._inside(box)})", lines)
-        return inner, hoisted
+                inner.append(Scope(tuple(lines), self._inside(box)))
+        yield inner
+        yield from hoisted
 
     def _inside(self, box: Region) -> str:
         """Whether the point lies in a region."""
@@ -252,16 +255,16 @@ class CudaBody(BodyWriter):
                 tests.append(f"{counter} < {stop!s}")
         return " && ".join(tests)
 
-    def _sunk(self, sinks: list[Sink], writer: Writer, totals: dict[tuple[int, Linear], Total]) -> list[str]:
+    def _sunk(self, sinks: list[Sink], writer: Writer, totals: dict[tuple[int, Linear], Total]) -> list[Statement]:
         """What becomes of the values of one point."""
-        before: list[str] = []
-        found: list[str] = []
+        before: list[Statement] = []
+        found: list[Statement] = []
         for sink in sinks:
             text = self._told(sink, writer.text(sink.value, before))
             if sink.merge:
                 found += filled(f"{self._total(sink, totals).name}.add({text});")
             else:
-                found += filled(f"{self.target(sink, self._axes_left)} = {text};")
+                found.append(Assign(self.target(sink, self._axes_left), text))
         return [*before, *found]
 
     def _told(self, sink: Sink, text: str) -> str:

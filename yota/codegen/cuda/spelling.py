@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.c.dialect import is_known_op
 from yota.codegen.c.lines import Writer
 from yota.codegen.c.names import LocalNames
-from yota.codegen.c.spelling import is_known_op, spell
+from yota.codegen.c.spelling import spell
 from yota.codegen.c.types import is_known, suffix
 from yota.codegen.c.values import Value
 from yota.codegen.cuda.halves import is_half
@@ -41,8 +42,6 @@ def is_known_to_cuda(tape: Tape, op: Op) -> bool:
 
 class CudaWriter(Writer):
     """Writes values as statements of CUDA."""
-
-    reads_apart = False
 
     def is_rounded(self, value: Value, source: Value) -> bool:
         """Never: NVIDIA's compiler rounds what it is told to round."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen import symbolic
+from yota.codegen.c.dialect import CUDA
 from yota.codegen.c.groups import schedule
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import normalised
@@ -86,7 +87,7 @@ def generate(
     layout = _layout(tape, forms, stored)
     plan = schedule(tape, known=is_known_to_cuda, gathers=(AccessMap.READ,), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
-    needs = Needs()
+    needs = Needs(language=CUDA)
     steps: list[Step | Op] = []
     number = 0
     sorted_: dict[int, KernelPlan] = {}

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from yota.autodiff.reverse import Adjoints
-from yota.codegen.c.lines import filled
 from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.statements import Sizes, bytes_of
 from yota.codegen.c.types import c_type
+from yota.codegen.language import filled
 from yota.compilation.scalar_code import short_gradient, short_value
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result

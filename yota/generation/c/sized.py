@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from yota.codegen.c.kernel import mentions
 from yota.codegen.c.lines import Needs
-from yota.codegen.c.lines import filled as in_lines
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.standalone import Shared
 from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES, Made, Sizes
 from yota.codegen.c.types import c_type
+from yota.codegen.language import filled as in_lines
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import whole
 from yota.generation.c.attempts import AllSizes, at_samples

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yota.codegen.c.kernel import mentions
-from yota.codegen.c.lines import block, filled
+from yota.codegen.c.lines import block
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.places import flat_kernel, over
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS, THREADS
 from yota.codegen.cuda.spelling import CudaNames
+from yota.codegen.language import filled
 from yota.generation.c.arithmetic import element, shifted
 from yota.generation.c.filling import COUNTERS, Triangle, factor, refuse_more_axes, triangle
 from yota.generation.varying import Varying

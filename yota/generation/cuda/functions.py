@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.autodiff.reverse import Adjoints
+from yota.codegen.c.dialect import CUDA
 from yota.codegen.c.kernel import mentions
 from yota.codegen.c.lines import Needs, harmless
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
@@ -112,7 +113,7 @@ class FunctionWriter:
         self.open = ""
         self.title, self.subject, self.names, self.about = title, subject, names, about
         self.inputs = inputs_of(subject, parameter_names(title, (*self.sizes, FURTHER)), _is_known)
-        self.needs, self.tables = Needs(), Tables(names)
+        self.needs, self.tables = Needs(language=CUDA), Tables(names)
         self.functions: list[Function] = []
         self.kernels: list[KernelPlan] = []
         self.tapes: list[Tape] = []

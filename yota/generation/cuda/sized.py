@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from yota.codegen.c.dialect import CUDA
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
@@ -51,7 +52,7 @@ class _Sized(AllSizes):
         about = summary(self.request.call.function)
         writer = FunctionWriter(self.title, subject, self.file_names(), about, self.sizes, self._in_python)
         writer.open = self.open
-        writer.needs = Needs(required=lambda number: self.conditions.demand(number.values))
+        writer.needs = Needs(required=lambda number: self.conditions.demand(number.values), language=CUDA)
         recordings: dict[str, Recording] = {}
         openings = []
         for word, first in each[0].items():

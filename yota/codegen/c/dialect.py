@@ -1,0 +1,85 @@
+"""C as a language of loops, and what CUDA says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.c.names import LocalNames
+from yota.codegen.c.spelling import SCIPY, computed_in, spell
+from yota.codegen.c.types import c_type, is_known, literal, suffix
+from yota.codegen.language import Language
+from yota.codegen.spelling import Spelling
+from yota.ir.extents import ATOM, UNARY, Spelled
+from yota.ir.tape import Op, Tape
+
+
+class _C(Language):
+    name = "C"
+    reads_apart = True
+    inlines = False
+    needs = " that needs libm only"
+
+    def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+        return spell(name, dtype, result)
+
+    def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled:
+        if source.kind == "c" and dtype.kind != "c":
+            return Spelled(f"({c_type(dtype)})creal{suffix(source)}({text})", UNARY)
+        if dtype.kind == "c" and source.kind != "c":
+            return Spelled(f"{'CMPLXF' if dtype == np.complex64 else 'CMPLX'}({text}, 0.0)")
+        if dtype.kind == "b":
+            return Spelled(f"({text.within(UNARY)} != 0)")
+        return Spelled(f"({c_type(dtype)}){text.within(UNARY)}", UNARY)
+
+    def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
+        text = literal(value, dtype)
+        return Spelled(text, UNARY if text.startswith("-") else ATOM)
+
+    def is_known(self, dtype: np.dtype[Any]) -> bool:
+        return is_known(dtype)
+
+    def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
+        return "int" if value and dtype.kind == "b" else c_type(dtype)
+
+    def size(self) -> str:
+        return "ptrdiff_t"
+
+    def result(self, name: str) -> str:
+        return f"*{name}"
+
+    def smaller(self, one: str, other: str) -> str:
+        return f"{one} < {other} ? {one} : {other}"
+
+    def part(self, name: str, dtype: np.dtype[Any]) -> str:
+        return f"{name}_{c_type(dtype)}"
+
+    def names(self, function: str, known: Iterable[str] = ()) -> LocalNames:
+        return LocalNames(function, known)
+
+
+class _Cuda(_C):
+    reads_apart = False
+
+
+C, CUDA = _C("c"), _Cuda("c")
+"""C99, and what kernels of CUDA are written in."""
+
+
+def is_known_op(tape: Tape, op: Op, language: Language = C) -> bool:
+    """Whether a language can compute an elementwise op."""
+    types = [tape.types[operand].dtype for operand in op.operands]
+    result = tape.types[op.result].dtype
+    if not all(language.is_known(each) for each in (*types, result)):
+        return False
+    if op.semantics.casts:
+        return language.cast(types[0], result, Spelled("x")) is not None
+    target = op.primitive.target or ""
+    if op.static or not (target.startswith("numpy.") or target in SCIPY):
+        return False
+    dtype = computed_in(op.name, [tape.types[operand] for operand in op.operands], tape.types[op.result])
+    given = types[1:] if op.semantics.chooses else types
+    casts = all(each == dtype or language.cast(each, dtype, Spelled("x")) is not None for each in given)
+    return casts and language.spell(op.name, dtype, result) is not None

@@ -1,0 +1,257 @@
+"""A language that loops are generated in: spellings from a table, statements from templates."""
+
+from __future__ import annotations
+
+import configparser
+import functools
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.names import Names
+from yota.codegen.render import macros, template_text
+from yota.codegen.spelling import Spelling
+from yota.codegen.tree import Define, Loop, Memory, Room, Scope, Statement, Variable
+from yota.ir import extents
+from yota.ir.extents import AND, ATOM, CHOICE, OR, PRODUCT, UNARY, Spelled
+
+_WIDTH = 88
+_MARKS = (" + ", " - ", " * ", ", ", " / ")
+
+
+class Language:
+    """What the writers of loops ask of a language.
+
+    name: what users call it.
+    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
+        elements where several elements are chosen in one round of a loop (its bug 114375).
+    inlines: whether all loops stand in the function, rather than in functions that it calls.
+    needs: what else is needed, for a message.
+    ahead: whether a scope declares its names before all else.
+    more: what ends a line that the next one continues.
+    """
+
+    name = ""
+    reads_apart = False
+    inlines = True
+    ahead = False
+    needs = ""
+    more = ""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+        """How a primitive of operands of ``dtype`` is written; None if the language lacks it."""
+        raise NotImplementedError
+
+    def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
+        """A value in another dtype; None if the language lacks that."""
+        raise NotImplementedError
+
+    def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
+        """An expression of exactly this number."""
+        raise NotImplementedError
+
+    def is_known(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the language has this dtype."""
+        raise NotImplementedError
+
+    def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
+        """The type of an element of an array, or of a ``value``."""
+        raise NotImplementedError
+
+    def size(self) -> str:
+        """The type of a counter."""
+        raise NotImplementedError
+
+    def element(self, array: str, place: str) -> str:
+        """An element of an array."""
+        return f"{array}[{place}]"
+
+    def result(self, name: str) -> str:
+        """A number that the function returns, where it is read or written."""
+        return name
+
+    def smaller(self, one: str, other: str) -> str:
+        """The smaller of two sizes."""
+        raise NotImplementedError
+
+    def names(self, function: str, known: Iterable[str] = ()) -> Names:
+        """Names for a function."""
+        raise NotImplementedError
+
+    def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
+        """What the inline function ``name`` is called for operands of ``dtype``; None if the language lacks it."""
+        raise NotImplementedError
+
+    def applied(self, name: str, dtype: np.dtype[Any], *texts: str) -> Spelled:
+        """A primitive of expressions of ``dtype``, which bind tightly."""
+        spelling = self.spell(name, dtype, np.dtype(bool))
+        assert spelling is not None
+        return Spelled(spelling.text.format(*texts), spelling.level)
+
+    def printed(self, statements: Iterable[Statement]) -> list[str]:
+        """Statements as lines."""
+        found: list[str] = []
+        for each in statements:
+            if isinstance(each, str):
+                found.append(each)
+                continue
+            body = [self.scoped(each.body)] if isinstance(each, (Loop, Scope)) else []
+            text = macros(f"{self.folder}/statements.jinja", type(each).__name__)(each, *body)
+            lines = text.split("\n")[:-1]
+            found += lines if len(lines) != 1 or lines[0].startswith("#") else filled(lines[0], self.more)
+        return found
+
+    def scoped(self, statements: Sequence[Statement]) -> list[str]:
+        """The lines of a scope."""
+        declared: list[str] = []
+        if self.ahead:
+            named = (each for each in statements if isinstance(each, (Define, Memory, Room, Variable)))
+            declare = macros(f"{self.folder}/statements.jinja", "Declared")
+            declared = [line for each in named for line in declare(each).split("\n")[:-1]]
+        return [*declared, *self.printed(statements)]
+
+
+def filled(statement: str, more: str = "", width: int = _WIDTH) -> list[str]:
+    """A statement in lines that are not too long; ``more`` ends those that the next one continues."""
+    lines: list[str] = []
+    rest = statement
+    indent = ""
+    while len(indent) + len(rest) > width:
+        cut = max(rest.rfind(mark, 0, width - len(indent)) for mark in _MARKS)
+        if cut <= 0:
+            break
+        cut += 1
+        lines.append(indent + rest[:cut].rstrip() + more)
+        rest, indent = rest[cut:].lstrip(), "    "
+    return [*lines, indent + rest]
+
+
+class _OwnNames(Names):
+    """Names that are no words of a language; ``lower`` if it does not tell capitals."""
+
+    def __init__(self, reserved: Iterable[str], lower: bool) -> None:
+        super().__init__(reserved)
+        self._lower = lower
+
+    def fresh(self, hint: str) -> str:
+        """A name like ``hint`` that was not given before."""
+        return super().fresh(hint.lower() if self._lower else hint)
+
+
+_KINDS = {"f": "real", "i": "whole", "u": "whole", "b": "truth"}
+_ALIASES = {"mod": "remainder", "true_divide": "divide", "pow": "power"}
+
+
+class Tabled(Language):
+    """A language whose table, ``language.ini`` in its folder of templates, says everything."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        # `Math.sin` is not `math.sin`, and `%` is an operator.
+        table = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",), interpolation=None)
+        table.optionxform = str  # type: ignore[assignment, method-assign]
+        table.read_string(template_text(f"{folder}/language.ini"))
+        self.table = {section: dict(table[section]) for section in table.sections()}
+        self.own = own = self.table["language"]
+        self.name, self.ending = own["name"], own["ending"]
+        self.ahead, self.more = own.get("ahead") == "yes", own.get("more", "")
+
+    def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+        """How a primitive is written, from the section for the kind of its operands."""
+        entry = self.table.get(_KINDS.get(dtype.kind, ""), {}).get(_ALIASES.get(name, name))
+        return None if entry is None else self._spelling(entry)
+
+    def _spelling(self, entry: str) -> Spelling:
+        word, text = entry.split(" ", 1)
+        level: int = getattr(extents, word)
+        needs = {CHOICE: (OR, OR, CHOICE), UNARY: (UNARY,), ATOM: (CHOICE,) * 3}.get(level, (level, level + 1))
+        if level in range(AND, PRODUCT + 1) and "{1}" not in text:
+            needs = (level,)
+        function = text.partition("(")[0]
+        return Spelling(text, level, needs, part=function if function in self.parts() else "")
+
+    def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
+        """A value in another dtype."""
+        entry = self.table["casts"].get(f"{_KINDS.get(source.kind)} to {_KINDS.get(dtype.kind)}")
+        if entry is None or not self.is_known(dtype) or not self.is_known(source):
+            return None
+        if entry == "{0}":
+            return text
+        spelling = self._spelling(entry)
+        return Spelled(spelling.text.format(text.within(spelling.needs[0])), spelling.level)
+
+    def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
+        """An expression of exactly this number."""
+        literals = self.table["literals"]
+        if dtype.kind == "b":
+            return Spelled(literals["true" if value else "false"])
+        if dtype.kind in "iu":
+            return _signed(literals["whole"].format(abs(int(value))), int(value) < 0)
+        number = float(value)
+        if math.isnan(number):
+            return Spelled(literals["nan"])
+        size = abs(number)
+        text = literals["inf"] if math.isinf(size) else literals["real"].format(repr(size))
+        return _signed(text, math.copysign(1.0, number) < 0)
+
+    def is_known(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the table has this dtype."""
+        return dtype.name in self.table["types"]
+
+    def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
+        """The type of an element of an array, or of a value."""
+        types = self.table["types"]
+        return types.get(f"{dtype.name} value", types[dtype.name]) if value else types[dtype.name]
+
+    def size(self) -> str:
+        """The type of a counter."""
+        return self.table["types"]["size"]
+
+    def element(self, array: str, place: str) -> str:
+        """An element of an array."""
+        return self.own["element"].format(array=array, place=place)
+
+    def smaller(self, one: str, other: str) -> str:
+        """The smaller of two sizes."""
+        return self.own["smaller"].format(one, other)
+
+    def names(self, function: str, known: Iterable[str] = ()) -> Names:
+        """Names for a function."""
+        return _OwnNames([*self.own["reserved"].split(), *self.parts(), function, *known], "lower" in self.own)
+
+    def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
+        """The inline function ``name``, which is one for all dtypes."""
+        return name if name in self.parts() else None
+
+    @functools.cache  # noqa: B019  (languages live as long as the process)
+    def parts(self) -> dict[str, str]:
+        """Texts of the inline functions that the language's spellings call, by name."""
+        text = template_text(f"{self.folder}/parts.txt")
+        return {block.split("\n", 1)[0]: block.split("\n", 1)[1].rstrip() for block in text.split("\n@ ")[1:]}
+
+    def called(self, text: str) -> list[str]:
+        """Texts of the inline functions that a text calls, and that these call."""
+        found: dict[str, str] = {}
+        waiting = [text]
+        while waiting:
+            words = set(re.findall(r"\w+", waiting.pop()))
+            for name in sorted(words & (self.parts().keys() - found.keys())):
+                found[name] = self.parts()[name]
+                waiting.append(found[name])
+        return [found[name] for name in sorted(found)]
+
+
+def _signed(text: str, negative: bool) -> Spelled:
+    return Spelled(f"-{text}", UNARY) if negative else Spelled(text)
+
+
+@functools.cache
+def language(folder: str) -> Tabled:
+    """The language of a folder of templates."""
+    return Tabled(folder)

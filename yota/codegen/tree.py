@@ -1,0 +1,147 @@
+"""Statements of generated loops, as records that the templates of a language print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A statement: the macro of its class's name in a language's ``statements.jinja`` prints it."""
+
+
+Statement: TypeAlias = "Node | str"
+"""A record, or a line that is printed already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark(Node):
+    """A comment."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Define(Node):
+    """The definition of a value that does not change."""
+
+    type: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Node):
+    """The declaration of a number that changes: with ``rest``, of a sum and of what it has no digits for."""
+
+    type: str
+    name: str
+    value: str = ""
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Room(Node):
+    """The declaration of a local array of ``count`` elements."""
+
+    type: str
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Node):
+    """An array of ``count`` elements that may be large; ``room`` says whether ``count`` may be 0."""
+
+    type: str
+    name: str
+    count: int
+    room: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unused(Node):
+    """A parameter that nothing reads."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Node):
+    """A constant array: lines of its elements."""
+
+    type: str
+    name: str
+    count: int
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Node):
+    """``target = value``, or what another ``sign`` says."""
+
+    target: str
+    value: str
+    sign: str = "="
+
+
+@dataclass(frozen=True, slots=True)
+class AddTo(Node):
+    """Adds ``term`` to ``sum``, and what is lost of it to ``rest``, by the inline function of a name."""
+
+    function: str
+    sum: str
+    rest: str
+    term: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(Node):
+    """Sets ``count`` elements of an array to ``value``; ``clears`` says whether that is zero."""
+
+    name: str
+    count: int
+    value: str
+    clears: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Copy(Node):
+    """Copies ``count`` elements."""
+
+    target: str
+    source: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """A loop of a counter from ``start`` to before ``stop``.
+
+    step: how far each round goes, if that is not 1.
+    vector: clauses under which rounds may be run together; None if they may not.
+    """
+
+    counter: str
+    start: str
+    stop: str
+    body: tuple[Statement, ...]
+    step: str = ""
+    vector: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope(Node):
+    """Statements with names of their own, under a ``condition`` if that is not empty."""
+
+    body: tuple[Statement, ...]
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(Node):
+    """The end of the function with ``status`` under a condition."""
+
+    condition: str
+    status: int
