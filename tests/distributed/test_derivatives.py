@@ -18,8 +18,9 @@ from yota.errors import ArgumentError, ChunkError
 dask = pytest.importorskip("dask")
 import dask.array as da  # noqa: E402
 import dask.bag as db  # noqa: E402
+from dask.order import order  # noqa: E402
 
-from yota.distributed import hvp, jacobian, summed, value_and_grad  # noqa: E402
+from yota.distributed import hvp, jacobian, summed, sums, value_and_grad  # noqa: E402
 
 ROWS = 103
 GENERATOR = np.random.default_rng(0)
@@ -117,6 +118,10 @@ def test_the_same_bits_however_many_chunks_a_task_has(fg, monkeypatch):
         assert np.array_equal(found[1], wanted[1])
 
 
+def find_groups(task):
+    return [each for each in task if isinstance(each, sums.Group)] if isinstance(task, tuple) else []
+
+
 def in_tasks(found, size):
     """Where tasks of ``size`` chunks start."""
     return [*range(0, len(found), size), len(found)]
@@ -135,6 +140,15 @@ def test_the_same_bits_where_the_last_tasks_are_smaller(fg, monkeypatch):
     sizes = np.diff(summed._starts([types.SimpleNamespace(others=frozenset())] * 100))
     assert sizes.sum() == 100
     assert np.all(np.diff(sizes) <= 0)
+
+
+def test_dask_runs_the_last_and_smallest_tasks_last(fg, monkeypatch):
+    monkeypatch.setattr("yota.distributed.summed._starts", lambda found: [0, 6, 10, 12])
+    graph = dict(fg.delayed(W, da.from_array(DATA[:12], chunks=(1, 3)), da.from_array(SIGNS[:12], chunks=1)).dask)
+    places = order(graph)
+    groups = {each.first: key for key, task in graph.items() for each in find_groups(task)}
+    assert len(groups) == 3
+    assert sorted(groups, key=lambda first: places[groups[first]]) == [0, 6, 10]
 
 
 def test_a_chunk_is_read_once_and_held_alone(fg):

@@ -6,21 +6,24 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import dask
-from dask.base import get_scheduler
+from dask.base import compute_as_if_collection, get_scheduler
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from dask.system import CPU_COUNT
 
 from yota.compilation.arguments import names_of
 from yota.compilation.layout import Wrt
 from yota.derivatives import gradients
-from yota.distributed.chunks import Call, Chunked, aligned, described, later, taken, task_name
+from yota.distributed.chunks import Call, Chunked, aligned, beyond, described, later, taken, task_name
 from yota.distributed.failures import of_reading
 from yota.distributed.sources import Source, sources
-from yota.distributed.sums import Group, Work, added, finished, known, of_group
+from yota.distributed.sums import Group, Packed, Work, added, finished, known, of_group
 from yota.errors import ArgumentError
 from yota.freezing import freeze, pickled
 from yota.generation.examples import spec_of
@@ -34,13 +37,25 @@ __all__ = ["Over", "Summed", "refuse"]
 Over = int | str | tuple[int | str, ...]
 _FAN = 16
 """Number of sums that one task adds: a power of two."""
-_MOST, _FEWEST = 16, 2
+_MOST, _FEWEST = 32, 2
 """Largest number of chunks in one task, and smallest where tasks become smaller: powers of two."""
 _ASKED_AGAIN = 5.0
 """Seconds after which a cluster may have other workers."""
 _known_threads: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
 _MOST_COPIED = 1 << 16
 """Largest number of bytes of functions and arguments that each task has for itself."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tasks:
+    """The graph of a sum: ``results`` are the keys of at most `_FAN` parts, from one of ``starts`` to the next."""
+
+    work: Work
+    given: Any
+    graph: dict[Any, Any]
+    base: HighLevelGraph
+    results: Sequence[Any]
+    starts: Sequence[int]
 
 
 class Summed(Derived):
@@ -79,32 +94,40 @@ class Summed(Derived):
         self._target, self._strict, self._check, self._with_value = target, strict, check, with_value
         self._calls = 0
         self._known, self._likes = Table(most=16), Table(most=16)
-        self._tasks = f"{recipe[0].__name__}_of_{self.__name__}"
+        self._name = f"{recipe[0].__name__}_of_{self.__name__}"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The sum, as NumPy arrays."""
-        found = self.delayed(*args, **kwargs)
+        tasks = self._tasks(args, kwargs)
+        graph = beyond(tasks.base, tasks.results[0][0], tasks.graph)
         try:
             # Frames that Dask would remove from a traceback identify the failed task.
             with dask.config.set({"admin.traceback.shorten": ()}):
-                return found.compute()
+                parts = compute_as_if_collection(Delayed, graph, [*tasks.results])
+            return finished(tasks.work, parts, tasks.starts)
         except Exception as error:
-            graph = found.__dask_graph__()
-            tasks = {key: task[2] for key, task in graph.items() if isinstance(task, tuple) and task[0] is of_group}
-            groups = {key: range(group.first, group.first + len(group.sources)) for key, group in tasks.items()}
-            named = of_reading(f"the data of {self.__name__}", graph, groups, error)
+            groups = {
+                key: task[2] for key, task in tasks.graph.items() if isinstance(task, tuple) and task[0] is of_group
+            }
+            ranges = {key: range(group.first, group.first + len(group.sources.value)) for key, group in groups.items()}
+            named = of_reading(f"the data of {self.__name__}", graph, ranges, error)
             if named is error:
                 raise
             raise named from error
 
     def delayed(self, /, *args: Any, **kwargs: Any) -> Any:
         """The sum as a Dask object to compute later."""
+        tasks = self._tasks(args, kwargs)
+        total = finished, tasks.given, list(tasks.results), tasks.starts
+        return later(f"total_of_{self.__name__}", tasks.graph, total, tasks.base)
+
+    def _tasks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Tasks:
         data, call = taken(self.__wrapped__, self._over, args, kwargs)
         chunks = aligned([(name, value) for name, _, value in data])
         names, places = tuple(name for name, *_ in data), tuple(place for _, place, _ in data)
         refuse(self.__wrapped__, self._wrt, places, len(args))
         functions = self._compiled(call, chunks, places)
-        shared, name = task_name("arguments"), task_name(self._tasks)
+        shared, name = task_name("arguments"), task_name(self._name)
         work = Work(functions, self.__name__, names, places, call, self._is_mean, self._with_value)
         # A task of its own costs more time than to send what is small with each of the others.
         size = len(functions) + sum(getattr(leaf, "nbytes", 0) for _, leaf in flatten([call.args, call.kwargs]))
@@ -113,18 +136,22 @@ class Summed(Derived):
         found, base = sources(chunks)
         starts = _starts(found)
         checked = self._checked(chunks) if self._check else -1
+        level: list[Any] = []
         for first, stop in pairwise(starts):
             several = tuple(found[first:stop])
             others = tuple(frozenset().union(*(each.others for each in several)))
-            graph[name, first] = (of_group, given, Group(first, several, others, checked), *others)
-        level: list[Any] = [key for key in graph if key != shared]
+            # Dask runs the last keys first, in the order of text; the small tasks at the end are to run last.
+            key = name, f"{len(found) - first:0{len(str(len(found)))}}"
+            graph[key] = (of_group, given, Group(first, Packed(several), others, checked), *others)
+            level.append(key)
+        if len(level) <= _FAN:
+            return _Tasks(work, given, graph, base, level, starts)
         while len(level) > _FAN:
             sums = task_name(f"sum_of_{self.__name__}")
             groups = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
             level = [(sums, number) for number in range(len(groups))]
             graph |= {key: (added, group) for key, group in zip(level, groups, strict=True)}
-        single = starts if len(level) == len(starts) - 1 else []
-        return later(f"total_of_{self.__name__}", graph, (finished, given, level, single), base)
+        return _Tasks(work, given, graph, base, level, ())
 
     def _checked(self, chunks: Sequence[Chunked]) -> int:
         """The chunk to check: a different one at each call, among those that may have several samples."""
@@ -187,7 +214,7 @@ def _starts(found: Sequence[Source]) -> list[int]:
     starts = [0]
     while starts[-1] < count and len(starts) <= _FAN:
         rest = count - starts[-1]
-        starts.append(starts[-1] + min(rest, max(_power_of_two(rest // (2 * threads)), _FEWEST)))
+        starts.append(starts[-1] + min(rest, max(_power_of_two(2 * rest // (3 * threads)), _FEWEST)))
     if len(starts) - 1 <= _FAN and starts[-1] == count > _FEWEST * threads:
         return starts
     return [*range(0, count, _power_of_two(count // (4 * threads))), count]

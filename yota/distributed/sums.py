@@ -18,6 +18,7 @@ from yota.distributed.chunks import Call, joined, rows_of
 from yota.distributed.failures import failure, unmade
 from yota.distributed.sources import Source
 from yota.errors import ArgumentError, ChunkError
+from yota.freezing import pickled
 from yota.runtime.cache import Table
 from yota.structures import flatten, is_leaf, mapped, rebuild
 
@@ -80,6 +81,27 @@ class Work:
             raise failure(f"{' and '.join(self.names)}, of {self.title}", number, blocks, error) from error
 
 
+class Packed:
+    """A value that is unpickled where it is read: a scheduler only passes bytes on."""
+
+    def __init__(self, value: Any) -> None:
+        self._value, self._bytes = value, b""
+
+    def __getstate__(self) -> bytes:
+        self._bytes = self._bytes or pickled(self._value)
+        return self._bytes
+
+    def __setstate__(self, state: bytes) -> None:
+        self._value, self._bytes = None, state
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        if self._value is None:
+            self._value = pickle.loads(self._bytes)
+        return self._value
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Adjacent chunks for one task.
@@ -97,7 +119,7 @@ class Group:
     """
 
     first: int
-    sources: tuple[Source, ...]
+    sources: Packed
     others: tuple[Any, ...]
     checked: int
 
@@ -118,7 +140,8 @@ def known(functions: bytes, value: Any = None) -> Any:
 def of_group(work: Work, group: Group, *given: Any) -> Part | None:
     """The sum over some chunks, one after the other."""
     with ThreadPoolExecutor(1) as thread:
-        reading = _Reading(group.sources, dict(zip(group.others, given, strict=True)), thread)
+        sources = group.sources.value
+        reading = _Reading(sources, dict(zip(group.others, given, strict=True)), thread)
 
         def part(place: int) -> Part | None:
             number = group.first + place
@@ -131,7 +154,7 @@ def of_group(work: Work, group: Group, *given: Any) -> Part | None:
             )
             return found
 
-        return _tree(part, 0, len(group.sources))
+        return _tree(part, 0, len(sources))
 
 
 class _Reading:
