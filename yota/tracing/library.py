@@ -30,6 +30,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     factors,
     filters,
     fitpack,
+    hypergeometric,
     interpolation,
     matrices,
     mixtures,

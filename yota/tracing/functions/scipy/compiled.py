@@ -138,3 +138,10 @@ def _kappa_density(trace: Trace, self: Any, x: Any, h: Any, k: Any) -> Any:
 def _kappa_quantile(trace: Trace, self: Any, q: Any, h: Any, k: Any) -> Any:
     boxcox = special("boxcox")
     return -boxcox(-boxcox(q, h), k)
+
+
+@records("scipy._lib.array_api_extra._lib._funcs", "_apply_where")
+def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any) -> Any:
+    """Of plain arrays too, none of which takes a traced mask."""
+    own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
+    return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *map(trace.traced, args), xp=xp)

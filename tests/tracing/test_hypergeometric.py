@@ -1,0 +1,55 @@
+"""Hypergeometric functions by their parameters, against 50 digits; elsewhere they are refused."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special as sc
+from scipy import stats
+
+import yota
+from yota.errors import DifferentiationError
+
+EXACT = {"hyp0f1": mpmath.hyp0f1, "hyp1f1": mpmath.hyp1f1, "hyp2f1": mpmath.hyp2f1, "hyperu": mpmath.hyperu}
+POINTS = [
+    ("hyp2f1", (0.7, 1.3, 2.9, 0.4)),
+    ("hyp2f1", (2.7, 0.3, 0.9, -40.0)),
+    ("hyp2f1", (0.2, 60.0, 75.0, 0.99)),
+    ("hyp2f1", (3.5, -1.2, 4.0, 0.3)),
+    ("hyp1f1", (0.4, 2.2, 3.0)),
+    ("hyp1f1", (30.0, 31.5, -12.0)),
+    ("hyperu", (0.3, -1.7, 2.0)),
+    ("hyperu", (4.0, 2.5, 0.05)),
+    ("hyp0f1", (1.6, 3.0)),
+    ("hyp0f1", (2.5, -4.0)),
+]
+
+
+@pytest.mark.parametrize(("name", "point"), POINTS)
+def test_by_each_argument(name, point):
+    value, g = yota.value_and_grad(getattr(sc, name), wrt=tuple(range(len(point))))(*point)
+    with mpmath.workdps(50):
+        exact = EXACT[name]
+        assert value == pytest.approx(float(exact(*point)), rel=1e-11)
+        for place, found in enumerate(g):
+            slope = mpmath.diff(lambda s: exact(*point[:place], s, *point[place + 1 :]), point[place])  # noqa: B023
+            assert found == pytest.approx(float(slope), rel=1e-10)
+
+
+def test_sums_that_end():
+    assert yota.gradcheck(lambda b, c, x: sc.hyp2f1(-3, b, c, x) + sc.hyp1f1(-2, c, x), 0.4, 1.7, 5.0)
+
+
+def test_arrays():
+    a, z = np.array([0.4, 1.2]), np.array([[0.3], [-0.6]])
+
+    def loss(a, z):
+        return np.sum(np.sin(sc.hyp2f1(1.4, a, a + 1, z) * sc.hyp1f1(a, 3.0, z)))
+
+    assert yota.gradcheck(loss, a, z)
+    assert yota.gradcheck(lambda a, z: np.sum(stats.gausshyper.logpdf([0.2, 0.7], a, 1.3, 2.0, z)), 0.8, 0.5)
+
+
+@pytest.mark.parametrize("point", [(0.7, 1.3, 0.5, 0.4), (0.7, -1.3, 0.5, 0.4)])
+def test_where_there_is_no_integral_the_rule_says_so(point):
+    with pytest.raises(DifferentiationError, match="no closed form"):
+        yota.grad(lambda *given: sc.hyp2f1(*given), *point)
