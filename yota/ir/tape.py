@@ -256,15 +256,22 @@ class TapeBuilder:
         type: TensorType | None = None,
     ) -> int:
         """Append an op; its type is inferred by default."""
-        operands = tuple(operands)
-        pairs = static if isinstance(static, tuple) else tuple(sorted(static.items())) if static else ()
-        if type is None:
-            type = infer(primitive, tuple([self.types[operand] for operand in operands]), pairs)
+        operands, pairs, type = self.completed(primitive, operands, static, type)
         self.count = result = self.count + 1
         self.types[result] = type
         self._definitions[result] = op = Op(result, primitive, operands, pairs, self.location)
         self.ops.append(op)
         return result
+
+    def completed(
+        self, primitive: Primitive, operands: Iterable[int], static: Keywords, type: TensorType | None
+    ) -> tuple[tuple[int, ...], tuple[tuple[str, Any], ...], TensorType]:
+        """Operands, static keywords and type as ops have them."""
+        operands = tuple(operands)
+        pairs = static if isinstance(static, tuple) else tuple(sorted(static.items())) if static else ()
+        if type is None:
+            type = infer(primitive, tuple([self.types[operand] for operand in operands]), pairs)
+        return operands, pairs, type
 
     def definition(self, variable: int) -> Op | None:
         """The op that defines ``variable``; None for inputs and constants."""
@@ -280,13 +287,17 @@ class TapeBuilder:
         """Record that the tape is valid only while ``variable`` equals ``expected``; for ``signs`` see `Guard`."""
         self.guards.append(Guard(variable, expected, kind, len(self.ops), self.location, signs))
 
+    def finished(self) -> tuple[Op, ...]:
+        """The ops so far."""
+        return tuple(self.ops)
+
     def finish(self, outputs: Iterable[int]) -> Tape:
         """The finished tape."""
         return Tape(
             self.name,
             tuple(self.inputs),
             self.constants,
-            tuple(self.ops),
+            self.finished(),
             tuple(outputs),
             self.types,
             tuple(self.guards),

@@ -34,8 +34,7 @@ class Looping:
         tape, run = rolling.tape, plan.run
         self.tape = tape
         self.ops = tape.ops[run.start : run.start + run.period]
-        self.results: Integers = np.array([op.result for op in tape.ops[run.start : run.stop]], np.int64)
-        self.results = self.results.reshape(run.trips, run.period)
+        self.results: Integers = rolling.columns.results[run.start : run.stop].reshape(run.trips, run.period)
         self.outside = (rolling.columns.last[run.start : run.stop] >= run.stop).reshape(self.results.shape)
         self.body = TapeBuilder(tape.name)
         self.index = self.body.variable(TensorType(_INT, (), True))
@@ -89,8 +88,7 @@ class Looping:
         places = [place for place, entry in enumerate(index) if isinstance(entry, int)]
         if not places:
             return None
-        run, ops = self.run, self.tape.ops
-        indices = [op.keyword("index") for op in ops[run.start + number : run.stop : run.period]]
+        indices = self.rolling.columns.indices(number, self.run)
         found = np.array([[index[place] for index in indices] for place in places], np.int64).T
         return None if (found == found[0]).all() else found
 
@@ -256,7 +254,7 @@ class Looping:
     def _bind_reads(self) -> None:
         """Let what trips only read stand for results that are read behind the loop."""
         for number, made in enumerate(self.made):
-            if made in self.stacked and number not in self.written:
+            if made in self.stacked and number not in self.written and self.outside[:, number].any():
                 self._bind_rows(number, self.stacked[made])
 
     def _bind_rows(self, number: int, stacked: int) -> None:

@@ -176,7 +176,7 @@ class Rolling(Rewriting):
         builder.captured, builder.statics = dict(tape.captured), tape.statics
         self.mapping = {entry.variable: entry.variable for entry in tape.inputs}
         self.inputs = frozenset(self.mapping)
-        self.wide = all(type.dtype.char in "?lqdD" for type in tape.types.values())
+        self.wide = all(type.dtype.char in "?lqdD" for type in columns.types())
         """Whether a Python number gives way to nothing narrower than itself."""
         self.rows: dict[int, tuple[int, int]] = {}
         """By variable of the tape that is read, the stacked array that has it, and the number of the row."""

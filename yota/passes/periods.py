@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from yota.ir.indexing import Index
+from yota.ir.recorded import Recorded, Repeating, static_key
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+Part: TypeAlias = "Sequence[Op] | Repeating"
 
 _CANDIDATES = 12
 """Periods that are tried for each length of a window."""
@@ -62,15 +66,19 @@ class Columns:
     constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
         anything else.
     worth: the lengths from which a run becomes a loop.
+    results: of each op its variable.
     last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
     """
 
     def __init__(self, tape: Tape, worth: Worth) -> None:
         self.tape, self.worth = tape, worth
-        count = max(tape.types, default=0) + 1
+        self.parts: Sequence[Part] = tape.ops.parts if isinstance(tape.ops, Recorded) else [tape.ops]
+        self.results: Integers = _joined([_results(part) for part in self.parts])
+        outside = [*tape.constants, *(entry.variable for entry in tape.inputs)]
+        count = max(max(outside, default=0), int(self.results.max(initial=0))) + 1
         self.positions: Integers = np.full(count, -1, np.int64)
         self.constants: Integers = np.zeros(count, np.int64)
-        self.positions[[op.result for op in tape.ops]] = np.arange(len(tape.ops))
+        self.positions[self.results] = np.arange(len(tape.ops))
         kinds: dict[Hashable, int] = {}
         for variable in tape.constants:
             type = tape.types[variable]
@@ -85,35 +93,58 @@ class Columns:
             if type.shape:
                 self.constants[entry.variable] = kinds.setdefault(("input", type), len(kinds) + 1)
         self.keys = self._numbered()
-        self.operands: Integers = np.fromiter(chain.from_iterable([op.operands for op in tape.ops]), np.int64)
-        counts = np.array([len(op.operands) for op in tape.ops], np.int64)
+        self.operands: Integers = _joined([_operands(part) for part in self.parts])
+        counts = _joined([_counts(part) for part in self.parts])
         self.offsets: Integers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         readers = np.repeat(np.arange(len(tape.ops)), counts)
         last = np.full(count, -1, np.int64)
         np.maximum.at(last, self.operands, readers)
         last[[*tape.outputs, *(guard.variable for guard in tape.guards)]] = len(tape.ops)
-        self.last = last[[op.result for op in tape.ops]]
+        self.last = last[self.results]
 
     def _numbered(self) -> Integers:
         tape, types = self.tape, self.tape.types
         known: dict[Hashable, int] = {}
         # Lines by identity: most ops share theirs with others.
         lines, places = dict[Hashable, int](), dict[int, int]()
-        found = list[int]()
-        for number, op in enumerate(tape.ops):
-            place = places.get(id(op.location))
-            if place is None:
-                place = places[id(op.location)] = lines.setdefault(op.location, len(lines))
-            type = types[op.result]
-            key: Hashable = op.primitive, place, type.dtype.num, type.shape, type.weak, len(op.operands)
-            if op.static:
-                key = key, _static_key(op, number)
-            found.append(known.setdefault(key, number))
+        found = list[Integers]()
+        count = 0
+        for part in self.parts:
+            numbers = list[int]()
+            for number, op in enumerate(_pattern(part), count):
+                place = places.get(id(op.location))
+                if place is None:
+                    place = places[id(op.location)] = lines.setdefault(op.location, len(lines))
+                type = types[op.result]
+                key: Hashable = op.primitive, place, type.dtype.num, type.shape, type.weak, len(op.operands)
+                if op.static:
+                    key = key, static_key(op, number)
+                numbers.append(known.setdefault(key, number))
+            found.append(np.resize(np.array(numbers, np.int64), len(part)))
+            count += len(part)
+        keys = _joined(found)
         # What comes before a decision, which must be taken again, is like nothing else.
         for guard in tape.guards:
             if guard.after:
-                found[guard.after - 1] = -guard.after
-        return np.array(found, np.int64)
+                keys[guard.after - 1] = -guard.after
+        return keys
+
+    @property
+    def writes(self) -> bool:
+        """Whether something is written into an array."""
+        return any(op.access == AccessMap.WRITE for part in self.parts for op in _pattern(part))
+
+    def types(self) -> Iterator[TensorType]:
+        """The types of all variables, some more than once."""
+        outside = ([entry.variable for entry in self.tape.inputs], self.tape.constants)
+        made = ([op.result for op in _pattern(part)] for part in self.parts)
+        return (self.tape.types[each] for variables in (*outside, *made) for each in variables)
+
+    def indices(self, number: int, run: Run) -> list[Index]:
+        """What the op with a number within an iteration reads or writes, in each trip."""
+        numbers, ops = range(run.start + number, run.stop, run.period), self.tape.ops
+        statics = ops.statics(numbers) if isinstance(ops, Recorded) else [ops[each].static for each in numbers]
+        return [dict(each)["index"] for each in statics]
 
     def matrix(self, run: Run) -> Integers:
         """The operands of a run: a row for each iteration."""
@@ -126,21 +157,39 @@ class Columns:
         return np.repeat(np.arange(run.period), counts)
 
 
-def _static_key(op: Op, number: int) -> Hashable:
-    if op.access in (AccessMap.READ, AccessMap.WRITE):
-        return tuple([int if isinstance(entry, int) else entry for entry in op.keyword("index")])
-    try:
-        hash(op.static)
-    except TypeError:
-        return number
-    # The text tells 0.0 from -0.0 and from False.
-    return op.static, repr(op.static)
+def _joined(columns: Sequence[Any]) -> Integers:
+    found = [np.array(each, np.int64) for each in columns]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _pattern(part: Part) -> Sequence[Op]:
+    return part if not isinstance(part, Repeating) else [part[number] for number in range(min(part.period, len(part)))]
+
+
+def _results(part: Part) -> Sequence[int]:
+    return part.results if isinstance(part, Repeating) else [op.result for op in part]
+
+
+def _operands(part: Part) -> Sequence[int]:
+    return part.operands if isinstance(part, Repeating) else list(chain.from_iterable([op.operands for op in part]))
+
+
+def _counts(part: Part) -> Any:
+    return np.resize(np.array([len(op.operands) for op in _pattern(part)], np.int64), len(part))
 
 
 def runs(columns: Columns) -> list[Run]:
     """Runs that repeat, in order; they do not overlap."""
     keys, worth = columns.keys, columns.worth
-    found = [each for period in _periods(keys, worth) for each in _repeating(keys, period, worth)]
+    known = [part.period for part in columns.parts if isinstance(part, Repeating)]
+    # Where the period is known already, the first trips say enough of what else recurs.
+    starts = np.cumsum([0, *map(len, columns.parts)]).tolist()
+    few = [
+        keys[start : start + (2 * part.period if isinstance(part, Repeating) else len(part))]
+        for start, part in zip(starts, columns.parts, strict=False)
+    ]
+    periods = dict.fromkeys([*known, *_periods(np.concatenate(few), len(keys) // worth.trips)])
+    found = [each for period in periods for each in _repeating(keys, period, worth)]
     taken = np.zeros(len(columns.keys), bool)
     result: list[Run] = []
     for run in sorted(found, key=lambda each: (each.period * (1 - each.trips), each.start)):
@@ -152,8 +201,8 @@ def runs(columns: Columns) -> list[Run]:
     return sorted(result, key=lambda each: each.start)
 
 
-def _periods(keys: Integers, worth: Worth) -> list[int]:
-    """Distances at which ops recur most."""
+def _periods(keys: Integers, longest: int) -> list[int]:
+    """Distances at which ops recur most, up to the longest."""
     codes = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     width, found = 1, list[int]()
     for window in _WINDOWS:
@@ -163,7 +212,7 @@ def _periods(keys: Integers, worth: Worth) -> list[int]:
             width *= 2
         order = np.argsort(codes, kind="stable")
         gaps = np.diff(order)[np.diff(codes[order]) == 0]
-        gaps = gaps[gaps <= len(keys) // worth.trips]
+        gaps = gaps[gaps <= longest]
         periods, counts = np.unique(gaps, return_counts=True)
         best = np.argsort(-periods * counts, kind="stable")[:_CANDIDATES]
         found += [int(each) for each in periods[best] if each not in found]
@@ -207,14 +256,22 @@ def _lengths(columns: Columns, run: Run) -> Integers:
     positions, constants = columns.positions[variables], columns.constants[variables]
     steps = np.diff(positions, axis=0)
     inside = (positions[:-1] >= 0) & (positions[1:] >= 0)
-    same = _ends(variables[1:] == variables[:-1])
-    moving = _ends((steps == run.period) & inside)
-    number = _ends((constants[1:] == constants[:-1]) & (constants[1:] > 0))
-    # Results of another loop, one after the other.
-    rows = _ends((np.diff(steps, axis=0) == 0) & inside[1:] & inside[:-1]) + 1
-    rows = np.concatenate([rows, np.ones((1, rows.shape[1]), np.int64)])
-    found = np.maximum(np.maximum(same, moving), np.maximum(number, rows))
-    return found.min(axis=1) if found.shape[1] else np.arange(run.trips, 0, -1)
+    ways = [
+        variables[1:] == variables[:-1],
+        (steps == run.period) & inside,
+        (constants[1:] == constants[:-1]) & (constants[1:] > 0),
+    ]
+    found = np.arange(run.trips, 0, -1)
+    # Most operands go on in one way from the first trip to the last.
+    open_ = ~np.any([way.all(axis=0) for way in ways], axis=0)
+    if open_.any():
+        steps, inside = steps[:, open_], inside[:, open_]
+        # Results of another loop, one after the other.
+        rows = _ends((np.diff(steps, axis=0) == 0) & inside[1:] & inside[:-1]) + 1
+        rows = np.concatenate([rows, np.ones((1, rows.shape[1]), np.int64)])
+        lengths = np.maximum.reduce([rows, *(_ends(way[:, open_]) for way in ways)])
+        found = np.minimum(found, lengths.min(axis=1))
+    return found
 
 
 def _ends(equal: Any) -> Integers:

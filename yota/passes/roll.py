@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from yota.ir.indexing import GATHER
+from yota.ir.recorded import Recorded
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes import dce
@@ -91,23 +92,27 @@ class _Forwarding:
         return replace(op, operands=(chain.root,))
 
 
-def _forwarded(tape: Tape) -> Tape:
-    """``tape`` with reads of single places of arrays that were written there as reads of what was written."""
-    return _Forwarding(tape).run() if any(op.access == AccessMap.WRITE for op in tape.ops) else tape
-
-
 def run(tape: Tape, worth: Worth = LONG) -> Tape:
     """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
     if not worth(1, len(tape)):
-        return tape
-    tape = dce.run(tape)
-    direct = _forwarded(tape)
-    found = [_rolled(each, worth) for each in ((tape,) if direct is tape else (dce.run(direct), tape))]
-    return min((each for each in found if any(op.regions for op in each.ops)), key=len, default=tape)
-
-
-def _rolled(tape: Tape, worth: Worth) -> Tape:
+        return replace(tape, ops=tuple(tape.ops))
+    if not isinstance(tape.ops, Recorded):
+        tape = dce.run(tape)
     columns = Columns(tape, worth)
+    if isinstance(tape.ops, Recorded) and (columns.last < 0).any():
+        tape = dce.run(tape)
+        columns = Columns(tape, worth)
+    found = [_rolled(columns)]
+    if columns.writes:
+        # Reads of single places that were written before are reads of what was written.
+        direct = dce.run(_Forwarding(tape).run())
+        found.insert(0, _rolled(Columns(direct, worth)))
+    rolled = [each for each in found if any(op.regions for op in each.ops)]
+    return min(rolled, key=len) if rolled else replace(tape, ops=tuple(tape.ops))
+
+
+def _rolled(columns: Columns) -> Tape:
+    tape, worth = columns.tape, columns.worth
     found = runs(columns)
     if not found:
         return tape

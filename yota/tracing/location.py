@@ -20,8 +20,9 @@ import re
 from itertools import compress
 from operator import is_not
 
+from yota.ir.recorded import Recorder
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op, TapeBuilder
+from yota.ir.tape import Op
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
@@ -214,12 +215,13 @@ _ASSIGNMENTS = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*(?:\s*,\s*[A-Za-z_][A-Za-z_0
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?!=)")
 
 
-def name_variables(builder: TapeBuilder) -> None:
+def name_variables(builder: Recorder) -> None:
     """Give the last variable that a line ``name = ...`` computes that name; of ``q, r = ...`` the last ones theirs."""
     assigned: dict[Location, str] = {}
-    locations = [op.location for op in builder.ops]
+    ops = builder.ops.outline()
+    locations = [op.location for op in ops]
     following = [*locations[1:], None]
-    for op, after in compress(zip(builder.ops, following, strict=False), map(is_not, locations, following)):
+    for op, after in compress(zip(ops, following, strict=False), map(is_not, locations, following)):
         location = op.location
         if location is None or location == after:
             continue
@@ -233,7 +235,7 @@ def name_variables(builder: TapeBuilder) -> None:
             _name_items(builder, op)
 
 
-def _name_items(builder: TapeBuilder, last: Op) -> None:
+def _name_items(builder: Recorder, last: Op) -> None:
     match = _ASSIGNMENTS.match(source_line(last.location))
     names = match.group(1).split(",") if match else []
     items = {

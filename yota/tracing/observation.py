@@ -42,6 +42,8 @@ class Observation:
         """What the user's code called, and the arrays among the arguments, by where it did."""
         self._every: dict[int, dict[int, Location]] = {}
         """The lines of instructions by their offset, for each code of `ran` by identity."""
+        self._known: dict[Location, Location] = {}
+        """Lines by themselves: those that are equal are the same object."""
         self._code: CodeType | None = None
         """The code of the last call of `here`, and its lines."""
         self._lines: dict[int, Location] = {}
@@ -76,7 +78,7 @@ class Observation:
                 self._call(user)
         if first is None:
             return None
-        location = location_of(first)
+        location = self._known.setdefault(found := location_of(first), found)
         if first is frame:
             self._lines[frame.f_lasti] = location
         return location

@@ -132,6 +132,7 @@ def record(
         )
         trace.builder.statics = statics
         trace.repeats, trace.rolls = repeats, rolls
+        trace.builder.looks = rolls and not sized
         trace.sizes = Decisions() if sized else None
         trace.intercepted = own
         trace.readable = source.reads
@@ -302,6 +303,8 @@ def _run(
         )
     finally:
         trace.finished = True
+        # They know the arguments, which know the trace: without a cycle all is freed at once.
+        trace.hold, trace.seen.begin = lambda: None, lambda found: None
         if trace.sizes is not None:
             trace.sizes.closed = True
 

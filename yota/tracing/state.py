@@ -16,28 +16,29 @@ class _State(threading.local):
         self.stack: list[Trace | None] = [None]
 
 
-_state = _State()
+innermost = _State()
+"""The traces of this thread, the innermost last; None where nothing is recorded."""
 
 
 def current() -> Trace | None:
     """The innermost trace of this thread, or None."""
-    return _state.stack[-1]
+    return innermost.stack[-1]
 
 
 def is_tracing() -> bool:
     """Whether a trace runs in this thread, be it paused."""
-    return any(each is not None for each in _state.stack)
+    return any(each is not None for each in innermost.stack)
 
 
 @contextmanager
 def entered(trace: Trace | None) -> Iterator[None]:
     """Make ``trace`` the innermost one of this thread; None stands for no trace."""
-    _state.stack.append(trace)
+    innermost.stack.append(trace)
     try:
         yield
     finally:
         # The last one: a solver that a trace runs enters that trace again.
-        del _state.stack[len(_state.stack) - 1 - _state.stack[::-1].index(trace)]
+        del innermost.stack[len(innermost.stack) - 1 - innermost.stack[::-1].index(trace)]
 
 
 class paused:  # noqa: N801  (a context manager, without what a generator takes)
@@ -46,7 +47,7 @@ class paused:  # noqa: N801  (a context manager, without what a generator takes)
     __slots__ = ()
 
     def __enter__(self) -> None:
-        _state.stack.append(None)
+        innermost.stack.append(None)
 
     def __exit__(self, *fault: object) -> None:
-        _state.stack.pop()
+        innermost.stack.pop()

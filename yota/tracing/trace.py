@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
 from types import BuiltinFunctionType, FrameType
@@ -16,7 +17,8 @@ from yota.ir import catalog
 from yota.ir.catalog import primitive as built_in
 from yota.ir.location import Location, where
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Keywords, TapeBuilder
+from yota.ir.recorded import Recorder
+from yota.ir.tape import Keywords
 from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
@@ -70,7 +72,7 @@ class Trace:
         wide: bool = False,
         deep: bool = False,
     ) -> None:
-        self.builder = TapeBuilder(name)
+        self.builder = Recorder(name)
         self.registry = registry
         self.live = live
         self.shift = shift
@@ -278,6 +280,19 @@ class Trace:
                 result = compute(*values, **(static or {}))
         return self.record(primitive, tuple(variables), static or {}, result)
 
+    def operate(self, primitive: Primitive, python: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        """Record what an operator of Python's computes."""
+        if type(left) is Tracer and left._base is None and left._trace is self and not self.unnamed:
+            one = left._variable
+        else:
+            one = self.lift(left)
+        if type(right) is Tracer and right._base is None and right._trace is self and not self.unnamed:
+            two = right._variable
+        else:
+            two = self.lift(right)
+        values = self.values
+        return self.record(primitive, (one, two), (), python(values[one], values[two]))
+
     def record(self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""
         if self.finished or get_ident() != self._thread:
@@ -372,7 +387,8 @@ class _Freed(dict[int, Any]):
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
-        self._trace = trace
+        # Without a cycle the recording is freed at once.
+        self._trace = weakref.proxy(trace)
 
     def __missing__(self, variable: int) -> None:
         self._trace.check(variable)

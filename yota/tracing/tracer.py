@@ -13,7 +13,7 @@ from yota.tracing.deferring import answered, deferred, overriding, refuse_comput
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.methods import ArrayMethods, is_tracer
-from yota.tracing.state import current
+from yota.tracing.state import innermost
 from yota.tracing.strided import as_dtype
 from yota.tracing.untyped import np
 
@@ -27,11 +27,11 @@ def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any
 
     def forward(self: Tracer, other: Any) -> Any:
         found = None if type(other) in _OPERANDS else _deferred(self, name, other, (self, other))
-        return self._recorder().apply(known, (self, other), python=python) if found is None else found
+        return self._recorder().operate(known, python, self, other) if found is None else found
 
     def reflected(self: Tracer, other: Any) -> Any:
         found = None if type(other) in _OPERANDS else _deferred(self, name, other, (other, self))
-        return self._recorder().apply(known, (other, self), python=python) if found is None else found
+        return self._recorder().operate(known, python, other, self) if found is None else found
 
     return forward, reflected, _in_place(forward)
 
@@ -61,6 +61,8 @@ def _deferred(tracer: Tracer, name: str, other: Any, operands: tuple[Any, Any]) 
 
 
 def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
+    if base is tracer and type(other) in _OPERANDS and type(tracer._value()) is np.float64:
+        return tracer._recorder().operate(_POWER, operator.pow, base, exponent)
     found = None if type(other) in _OPERANDS else _deferred(tracer, "power", other, (base, exponent))
     if found is not None:
         return found
@@ -74,7 +76,7 @@ def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
         power = exponent._value() if is_tracer(exponent) else exponent
         if type(power) is float and math.isfinite(power) and not power.is_integer():
             base = base.astype(complex) if is_tracer(base) else complex(base)
-    return trace.apply(_POWER, (base, exponent), python=operator.pow)
+    return trace.operate(_POWER, operator.pow, base, exponent)
 
 
 _OPERANDS = {np.ndarray, float, int, complex, bool, list, tuple, np.float64}
@@ -86,8 +88,10 @@ _POWERS = {0.5: "sqrt", 2.0: "square"}
 
 
 def _unary(name: str, python: Callable[[Any], Any]) -> Any:
+    known = primitive(name)
+
     def apply(self: Tracer) -> Tracer:
-        result: Tracer = self._recorder().apply(primitive(name), (self,), python=python)
+        result: Tracer = self._recorder().apply(known, (self,), python=python)
         return result
 
     return apply
@@ -140,7 +144,7 @@ class Tracer(ArrayMethods):
 
     def _recorder(self) -> Trace:
         """The trace that records what happens now: the innermost one, which may be nested in this value's own."""
-        inner = current()
+        inner = innermost.stack[-1]
         if inner is not self._trace:
             self._trace.check(self._variable)
         return inner or self._trace

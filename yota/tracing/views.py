@@ -39,12 +39,16 @@ def read(tracer: Tracer, index: Any) -> Any:
         tracer = inner.wrap(inner.lift(tracer), tracer._value())
     trace = tracer._trace
     if type(index) is int:
-        variable = trace.lift(tracer)
+        is_whole = tracer._base is None and trace is inner and not trace.unnamed
+        variable = tracer._variable if is_whole else trace.lift(tracer)
         value = trace.values[variable]
         found, shape = value[index], value.shape
-        entries = (index if index >= 0 else index + shape[0], *[Slice(0, extent) for extent in shape[1:]])
+        entries: tuple[Any, ...] = (index if index >= 0 else index + shape[0],)
+        if type(found) is not np.ndarray:
+            return trace.record(_GETITEM, (variable,), (("index", entries),), found)
+        entries = (*entries, *[Slice(0, extent) for extent in shape[1:]])
         result = trace.record(_GETITEM, (variable,), (("index", entries),), found)
-        return _viewed(tracer, result, {"index": entries}) if type(found) is np.ndarray else result
+        return _viewed(tracer, result, {"index": entries})
     if isinstance(index, str):
         raise trace.refuse("structured arrays are not supported.", "Use a dataclass or a dict of arrays.")
     if _is_truth(index):
