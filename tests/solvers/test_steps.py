@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import DOP853, RK23, RK45, solve_ivp
 
 import yota
-from yota.errors import DifferentiationError, TracingError
+from yota.errors import DifferentiationError
 
 METHODS = {"RK45": RK45, "RK23": RK23, "DOP853": DOP853}
 P = np.array([1.5, 1.0, 0.8, 3.0])
@@ -91,14 +91,10 @@ def test_more_steps_and_other_numbers_of_them():
 
 
 def test_what_is_refused():
-    with pytest.raises(TracingError, match="solve_ivp with events"):
-        yota.grad(lambda p: loss(p, events=lambda t, y, p: y[0]), P)
     with pytest.raises(DifferentiationError, match=r"solve_ivp failed.*Required step size is less"):
         yota.grad(lambda k: solve_ivp(lambda t, y: k * y**2, (0, 5), [1.0]).y[0, -1], 1.0)
     with pytest.raises(DifferentiationError, match="takes several branches on the way"):
         yota.grad(lambda p: solve_ivp(lambda t, y: -p * y if y[0] > 0.5 else -y, (0, 2), [1.0]).y[0, -1], 1.0)
-    with pytest.raises(TracingError, match=r"sol of scipy\.integrate\.solve_ivp is an object"):
-        yota.grad(lambda p: solve_ivp(lambda t, y: -p * y, (0, 2), [1.0], dense_output=True).sol(1.0)[0], 1.0)
 
 
 def test_arrays_of_the_user_stay_writable_and_may_change():

@@ -22,7 +22,7 @@ class _Place:
         self.number = number
 
 
-class _Callable:
+class Callback:
     """Stands for a function among arguments."""
 
     def __init__(self, number: int) -> None:
@@ -57,7 +57,7 @@ class Call:
         for name in lifted:
             if isinstance(self.arguments[name], np.ndarray):
                 self.arguments[name] = trace.traced(self.arguments[name])
-        self.inner, self.functions = Inner(trace), dict[str, Function]()
+        self.inner = Inner(trace)
         self.others: list[Any] = []
         more = self.arguments.get("args")
         more = () if more is None else more if isinstance(more, tuple) else (more,)
@@ -72,10 +72,15 @@ class Call:
             # `fmin_l_bfgs_b` and `fmin_tnc` ask by the absence of both.
             several |= self.arguments.get("approx_grad") == 0 and name == "func" and self.arguments["fprime"] is None
             if callable(function):
-                holder[name] = _Callable(len(self.inner.functions))
-                self.functions[name] = Function(self.inner, _with(function, more), several=several)
+                holder[name] = self._called(function, more, several=several)
+            elif name == "events" and function:
+                holder[name] = [self._called(each, more) for each in function]
         self.arguments.update({name: self._placed(value) for name, value in self.arguments.items()})
         self._args, self._keywords = bound.args, bound.kwargs
+
+    def _called(self, function: Callable[..., Any], more: Sequence[Any], *, several: bool = False) -> Callback:
+        Function(self.inner, _with(function, more), several=several)
+        return Callback(len(self.inner.functions) - 1)
 
     def _placed(self, value: Any) -> Any:
         """``value`` with a place for each traced value in it."""
@@ -145,7 +150,7 @@ def _is_regular(value: Any) -> bool:
 
 
 def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:
-    if isinstance(value, _Callable):
+    if isinstance(value, Callback):
         return functions[value.number]
     if isinstance(value, _Place):
         found = others[value.number]
@@ -165,7 +170,7 @@ def _has_place(value: Any) -> bool:
     )
 
 
-class _Unavailable:
+class Unavailable:
     """A part of a solver's result that no tape can hold."""
 
     def __init__(self, trace: Trace, name: str) -> None:
@@ -181,6 +186,7 @@ class _Unavailable:
         raise self._refuse()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Refuse the call."""
         raise self._refuse()
 
 
@@ -251,5 +257,5 @@ def recorded(call: Call, host: Host, place: Path = ()) -> tuple[Any, dict[Path, 
     # Beside its number, SciPy's pair has an object that holds it.
     known.update({path: known[place] for path in arrays if path[-1:] == ("root",)})
     for path in rest:
-        known[path] = _Unavailable(call.trace, f"{path[-1] if path else 'the result'} of {call.name}")
+        known[path] = Unavailable(call.trace, f"{path[-1] if path else 'the result'} of {call.name}")
     return _rebuilt(found.whole, known), {path: number for number, path in enumerate(arrays)}

@@ -101,7 +101,7 @@ class Function:
     """
 
     def __init__(self, inner: Inner, function: Callable[..., Any], *, several: bool = False) -> None:
-        self.inner, self._function, self._several = inner, function, several
+        self.inner, self.function, self._several = inner, function, several
         self.branches: list[Branch] = []
         self._signature: inspect.Signature | None = None
         with contextlib.suppress(TypeError, ValueError):
@@ -115,7 +115,7 @@ class Function:
             return self.found(given, self.inner.values() if values is None else values)[1]
 
         # `curve_fit` counts the parameters.
-        call.__name__, call.__signature__ = name_of(self._function), self._signature  # type: ignore[attr-defined]
+        call.__name__, call.__signature__ = name_of(self.function), self._signature  # type: ignore[attr-defined]
         if values is None or len(self.branches) != 1:
             return call
         (branch,) = self.branches
@@ -147,7 +147,7 @@ class Function:
             raise Missing
         if len(self.branches) == _MOST:
             raise TracingError(
-                f"{name_of(self._function)} decides by traced values in {_MOST} ways and more while a solver calls it; "
+                f"{name_of(self.function)} decides by traced values in {_MOST} ways and more while a solver calls it; "
                 "write the choice with np.where"
             )
         self.branches.append(self._recorded(self.inner.trace, given, kinds))
@@ -155,12 +155,12 @@ class Function:
 
     def _recorded(self, trace: Trace, given: Sequence[Any], kinds: tuple[Any, ...]) -> Branch:
         def flat(*values: Any) -> Any:
-            found = self._function(*values)
+            found = self.function(*values)
             inner = current()
             assert inner is not None
             return tuple(map(inner.traced, found)) if self._several else inner.traced(found)
 
-        flat.__name__ = name_of(self._function)
+        flat.__name__ = name_of(self.function)
         leaves = [Leaf(each, number, f"y{number or ''}") for number, each in enumerate(given)]
         with entered(trace):
             found = record(flat, leaves, tuple, registry=trace.registry)

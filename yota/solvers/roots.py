@@ -37,6 +37,10 @@ class Root(Host):
         """See `Host.branch`."""
         return self._inner.functions[0].found([solution.arrays[0]], values)[0]
 
+    def is_elementwise(self, equation: Tape) -> bool:
+        """Whether each element of the solution has an equation of its own."""
+        return self.elementwise and _is_diagonal(equation)
+
     def _equation(self, tape: Tape) -> Tape:
         solution, result = tape.inputs[0].variable, tape.outputs[0]
         if not self.fixed:
@@ -52,7 +56,7 @@ class Root(Host):
         implicit = Implicit(
             equation,
             [("operand", place) for place in branch.places],
-            elementwise=self.elementwise and _is_diagonal(equation),
+            elementwise=self.is_elementwise(equation),
             constant=self.zero,
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )

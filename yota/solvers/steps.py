@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.solvers.calls import Call, Path, solution_at
 from yota.solvers.implicit import Host, Solution, emitted
+from yota.solvers.inner import Inner
 
 _FEWEST = 64
 """Steps for which there is room at least; beyond it, for twice as many as were taken."""
@@ -27,6 +30,7 @@ class Track:
     times: at which the result is; ``wanted``, if the user chose them.
     finished: whether the steps led to the last time.
     failure: what the solver says of steps that came to no end.
+    sol: what gives the state at any time, where it is kept.
     """
 
     def __init__(self) -> None:
@@ -35,6 +39,7 @@ class Track:
         self.times: Any = ()
         self.wanted = self.finished = True
         self.failure = ""
+        self.sol: Any = None
 
     def recording(self, method: Any, *, dense: bool) -> Any:
         """The method, which fills this track."""
@@ -56,6 +61,13 @@ class Track:
         return Recording
 
 
+@dataclass(frozen=True, eq=False)
+class Stepped(Solution):
+    """What one run gave, and how."""
+
+    track: Track
+
+
 class Steps(Host):
     """A call of a solver of differential equations; see `Host`.
 
@@ -65,6 +77,10 @@ class Steps(Host):
     operands: which operand ``y0``, ``t_span`` and ``t_eval`` are, where they are traced; else their values.
     numbers: which result is what; the states at ``place``, for each time one row if ``rows``.
     failure: see `Track`, of the run that was recorded.
+    others: the values beside those that functions read.
+    events: attributes of functions whose zeros SciPy looks for.
+    keeps: whether the last run is kept, for states at other times.
+    parent: the call whose states at other times these are; at a ``single`` one.
     """
 
     scheme: ClassVar[type[Scheme]]
@@ -74,31 +90,78 @@ class Steps(Host):
     method: Any
     failure = ""
     room = 0
+    keeps = single = False
+    parent: Steps | None = None
+    others: Sequence[Any] = ()
+    _latest: tuple[list[Any], Track] | None = None
     operands: dict[str, Any]
     numbers: dict[Path, int]
 
-    def taken(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Solution:
+    def __init__(self, name: str, inner: Inner, run: Callable[..., Solution]) -> None:
+        super().__init__(name, inner, run)
+        self.events: dict[int, dict[str, Any]] = {}
+
+    def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Stepped:
+        """See `Host.solve`."""
+        known = self._inner.values() if values is None else values
+        if self.parent is not None:
+            return self._evaluated(self.parent, known, others)
+        found: Any = super().solve(values, others)
+        if self.keeps:
+            self._latest = [np.array(each) for each in (*known, *others)], found.track
+        return cast(Stepped, found)
+
+    def _evaluated(self, parent: Steps, values: Sequence[Any], others: Sequence[Any]) -> Stepped:
+        """The states of another call at times, or what they are known to be."""
+        count = len(parent.others)
+        given, (times, *known) = others[:count], others[count:]
+        latest, track = parent._latest, None
+        if latest is not None and all(map(np.array_equal, latest[0], (*values, *given))):
+            track = latest[1]
+        track = copy.copy(track or parent.solve(values, given).track)
+        track.times, track.wanted = np.asarray(times, float), True
+        low, high = sorted(track.knots[:: len(track.knots) - 1])
+        if self.dense and not np.all((track.times >= low) & (track.times <= high)):
+            raise DifferentiationError(
+                f"{self.name} is wanted at a time outside of the steps, and has no derivative there"
+            )
+        if not known:
+            known = [track.sol(times[0])[:, None] if self.single else track.sol(times)]
+        return self.solution(track, known[0])
+
+    def taken(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Stepped:
         """Call SciPy, and keep where the steps ended."""
-        track, whole = self.integrated(call, [_at_numbers(each) for each in functions], others)
+        functions = [_at_numbers(each) for each in functions]
+        for number, attributes in self.events.items():
+            functions[number].__dict__.update(attributes)
+        return self.solution(*self.integrated(call, functions, others))
+
+    def solution(self, track: Track, whole: Any) -> Stepped:
+        """What a call gave, and what the scheme needs of it."""
         found = solution_at(self.place)(whole)
         if self._inner.trace is not None:
             self.failure = track.failure
         count = len(track.knots) - 1
         self.room = self.room or max(_FEWEST, 2 * count)
+        arrays, ended = found.arrays, found.ended or [int(track.finished)]
         if count > self.room:
-            return Solution([], found.ended, whole)
-        ends = np.array(track.knots + [track.knots[-1]] * (self.room - count))
-        last = (np.arange(self.room + 1) >= count) & track.finished
-        ended = found.ended or [int(track.finished)]
-        return Solution([*found.arrays, ends, last, *self.kept(track)], ended, whole)
+            arrays = []
+        elif not track.failure:
+            ends = np.array(track.knots + [track.knots[-1]] * (self.room - count))
+            last = (np.arange(self.room + 1) >= count) & track.finished
+            arrays = [*arrays, ends, last, *self.kept(track)]
+        return Stepped(arrays, ended, whole, track)
 
     def integrated(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
         """Call SciPy; where the steps ended, and what it gives."""
         track = Track()
-        method = track.recording(self.method, dense=self.dense)
-        whole = call.run(functions, *others, method=method, **self.more(call, functions))
+        instead = {"method": track.recording(self.method, dense=self.dense), **self.more(call, functions)}
+        if self.keeps:
+            instead["dense_output"] = True
+        whole = call.run(functions, *others, **instead)
         track.times, track.wanted = np.asarray(whole.t), call.arguments["t_eval"] is not None
         track.finished, track.failure = whole.status == 0, whole.message if whole.status < 0 else ""
+        track.sol, whole.sol = whole.sol, whole.sol if call.arguments["dense_output"] else None
         return track, whole
 
     def more(self, call: Call, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
@@ -114,6 +177,9 @@ class Steps(Host):
         paths = {number: path for path, number in self.numbers.items()}
         # The lengths of steps are constants.
         own = {number: each for number, each in adjoints.items() if number not in paths}
+        for number in adjoints.keys() - own.keys():
+            if paths[number] not in (self.place, ("t",)):
+                raise DifferentiationError(f"{self.name}: result {paths[number][-1]} has no derivative; use y and t")
         if self.failure:
             raise DifferentiationError(f"{self.name} failed, and its result has no derivative: {self.failure}")
         if len(self._inner.functions[0].branches) != 1:
@@ -190,8 +256,10 @@ class Scheme:
         return match(self.builder, start, self.type)
 
     def times(self) -> int:
-        """The times at which the state is wanted."""
-        return match(self.builder, self.operand("t_eval"), TensorType(np.dtype(float), (self.count,)))
+        """The times at which the state is wanted, up to the one at which an event ended the steps."""
+        times = self.operand("t_eval")
+        times = match(self.builder, times, TensorType(np.dtype(float), self.builder.types[times].shape))
+        return self.emit("getitem", times, index=(Slice(0, self.count),))
 
     def ends(self) -> int:
         """Where steps begin and end: their lengths are constants, but for the last, which ends at the last time."""
