@@ -168,3 +168,10 @@ def test_batches_of_roots():
     found = yota.batch(yota.value_and_grad(SCALAR["closure"]))(points)
     wanted = [yota.value_and_grad(SCALAR["closure"])(point) for point in points]
     np.testing.assert_allclose(found, np.transpose(wanted), rtol=1e-12)
+
+
+def test_equations_that_jump_have_no_derivative():
+    with pytest.raises(DifferentiationError, match=r"brentq has no derivative: an equation of .* only jumps"):
+        yota.grad(lambda a: optimize.brentq(lambda x: np.sign(x - a), 0.0, 2.0), 0.7)
+    with pytest.raises(DifferentiationError, match=r"root has no derivative: an equation of .* only jumps"):
+        yota.grad(lambda a: np.sum(optimize.root(lambda x: np.sign(x - a), np.array([0.7, 0.7])).x), 0.7)

@@ -177,7 +177,7 @@ class Implicit:
         """The adjoint of the equation: minus that of the solution, divided by the equation's derivative."""
         solution, equation = builder.types[given[0]], builder.types[inlined.outputs[0]]
         single = self.elementwise or solution.size == 1
-        matrix = emitted(builder, jacobian(self.tape, registry, single=single), given).outputs[0]
+        matrix = emitted(builder, jacobian(self.tape, registry, single=single, what=name), given).outputs[0]
         static = {"what": name, "elementwise": single}
         matrix = builder.emit(primitive("regular"), (matrix, inlined.outputs[0], given[0]), static)
         minus = builder.emit(primitive("negative"), (slope,))
@@ -193,21 +193,34 @@ class Implicit:
         return match(builder, weight, equation)
 
 
-def jacobian(tape: Tape, registry: Registry, by: int = 0, *, single: bool = False) -> Tape:
-    """The derivative of the first output by an input: its elements where ``single``, or a matrix."""
+def jacobian(tape: Tape, registry: Registry, by: int = 0, *, single: bool = False, what: str = "") -> Tape:
+    """The derivative of the first output by an input: its elements where ``single``, or a matrix.
+
+    Raises DifferentiationError if a row is zero anywhere, and the output is the equation of ``what``.
+    """
     tape = replace(tape, outputs=tape.outputs[:1], guards=())
     (output,), solution = tape.outputs, tape.inputs[by].variable
     size, type = tape.types[output].size, tape.types[output]
     builder = tape.builder()
+
+    def row(seed: int) -> int:
+        (found,) = reverse(tape, builder, {output: seed}, [solution], registry)
+        if found is None and what:
+            raise DifferentiationError(
+                f"the result of {what} has no derivative: an equation of {tape.name} only jumps as the solution moves"
+            )
+        found = zeros_like(builder, solution) if found is None else match(builder, found, builder.types[solution])
+        if single:
+            return found
+        return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})
+
     if single:
-        (found,) = reverse(tape, builder, {output: constant(builder, type, np.ones(type.shape))}, [solution], registry)
-        found = zeros_like(builder, solution) if found is None else found
-        return dce.run(builder.finish([match(builder, found, builder.types[solution])]))
+        return dce.run(builder.finish([row(constant(builder, type, np.ones(type.shape)))]))
     if size <= _FEW:
-        rows = [_row(tape, builder, constant(builder, type, unit), solution, registry) for unit in _units(type)]
+        rows = [row(constant(builder, type, unit)) for unit in _units(type)]
         return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
     seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
-    one = dce.run(builder.finish([_row(tape, builder, seed, solution, registry)]))
+    one = dce.run(builder.finish([row(seed)]))
     many = batched(one, [None] * len(tape.inputs) + [0], type.size, [0])
     last = many.inputs[-1].variable
     return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
@@ -215,12 +228,6 @@ def jacobian(tape: Tape, registry: Registry, by: int = 0, *, single: bool = Fals
 
 def _units(type: TensorType) -> list[Any]:
     return list(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))
-
-
-def _row(tape: Tape, builder: TapeBuilder, seed: int, solution: int, registry: Registry) -> int:
-    (found,) = reverse(tape, builder, {tape.outputs[0]: seed}, [solution], registry)
-    found = zeros_like(builder, solution) if found is None else match(builder, found, builder.types[solution])
-    return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})
 
 
 def constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
