@@ -67,7 +67,7 @@ class _Schedule:
     def read(self, variable: int) -> Iterator[Access]:
         """What a whole variable is read from; of one that is written where it is used, what that is computed from."""
         op = self.nested.get(variable)
-        if op is not None and not is_view(op, self.tape.types):
+        if op is not None:
             for operand in op.operands:
                 yield from self.read(operand)
             return
