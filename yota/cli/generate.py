@@ -14,7 +14,7 @@ from yota.cli.loading import UsageError, function_at, given, load_rule_files, sh
 from yota.cli.terminal import code, output, remark, text, working
 
 HELP = """
-Write a module with a function and its derivatives that needs only NumPy, or a C file that needs only libm.
+Write a module with a function and its derivatives that needs only NumPy, or code in another language.
 
 The file does not need yota at run time.
 
@@ -34,6 +34,10 @@ Write a C99 file and its header, for programs in C and C++:
 Write a CUDA file with kernels and launch functions, and a Python file that launches the kernels with CuPy:
 
     yota generate pkg.energy:potential --arg "x=float64[N,3]" --target cuda -o src/potential.cu
+
+Write an ES module for Node.js and browsers:
+
+    yota generate pkg.energy:potential --arg "x=float64[N,3]" --target javascript -o src/potential.mjs
 
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
@@ -59,6 +63,7 @@ class Target(str, Enum):
     numpy = "numpy"
     c = "c"
     cuda = "cuda"
+    javascript = "javascript"
 
 
 class Effort(str, Enum):
@@ -81,9 +86,11 @@ class Content(str, Enum):
 _ENDINGS = {
     "c": (".c", "its header gets the same name with .h"),
     "cuda": (".cu", "the Python file that launches it gets the same name with .py"),
+    "javascript": (".mjs", "as an ES module"),
 }
-"""Suffixes of the two files, for targets with two files."""
+"""Suffixes of the first file, with a remark."""
 
+_LEXERS = {"numpy": "python", "javascript": "javascript"}
 _USUAL = [Content.value, Content.gradient]
 
 Function = Annotated[
@@ -184,7 +191,7 @@ def generate(
         if as_json:
             output({"files": dict(module.files), "notes": list(module.notes)})
         else:
-            code("\n".join(module.files.values()), "python" if target is Target.numpy else "c")
+            code("\n".join(module.files.values()), _LEXERS.get(target.value, "c"))
         return 0
     module.write(out, force=force)
     written = {str(place): text for place, text in module.places(out).items()}

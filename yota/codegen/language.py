@@ -14,9 +14,10 @@ import numpy as np
 from yota.codegen.names import Names
 from yota.codegen.render import macros, template_text
 from yota.codegen.spelling import Spelling
-from yota.codegen.tree import Define, Loop, Memory, Room, Scope, Statement, Variable
+from yota.codegen.tree import Define, Loop, Memory, Remark, Room, Scope, Statement, Variable
 from yota.ir import extents
 from yota.ir.extents import AND, ATOM, CHOICE, OR, PRODUCT, UNARY, Spelled
+from yota.ir.types import TensorType
 
 _WIDTH = 88
 _MARKS = (" + ", " - ", " * ", ", ", " / ")
@@ -68,6 +69,10 @@ class Language:
         """The type of a counter."""
         raise NotImplementedError
 
+    def shown(self, type: TensorType) -> str:
+        """The type of a parameter for a reader, without its shape."""
+        raise NotImplementedError
+
     def element(self, array: str, place: str) -> str:
         """An element of an array."""
         return f"{array}[{place}]"
@@ -83,6 +88,10 @@ class Language:
     def names(self, function: str, known: Iterable[str] = ()) -> Names:
         """Names for a function."""
         raise NotImplementedError
+
+    def file_names(self) -> Names:
+        """Names of the functions of a file."""
+        return self.names("")
 
     def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
         """What the inline function ``name`` is called for operands of ``dtype``; None if the language lacks it."""
@@ -104,7 +113,7 @@ class Language:
             body = [self.scoped(each.body)] if isinstance(each, (Loop, Scope)) else []
             text = macros(f"{self.folder}/statements.jinja", type(each).__name__)(each, *body)
             lines = text.split("\n")[:-1]
-            found += lines if len(lines) != 1 or lines[0].startswith("#") else filled(lines[0], self.more)
+            found += lines if len(lines) != 1 or isinstance(each, Remark) else filled(lines[0], self.more)
         return found
 
     def scoped(self, statements: Sequence[Statement]) -> list[str]:
@@ -178,6 +187,8 @@ class Tabled(Language):
 
     def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
         """A value in another dtype."""
+        if source == dtype:
+            return text
         entry = self.table["casts"].get(f"{_KINDS.get(source.kind)} to {_KINDS.get(dtype.kind)}")
         if entry is None or not self.is_known(dtype) or not self.is_known(source):
             return None
@@ -212,6 +223,10 @@ class Tabled(Language):
     def size(self) -> str:
         """The type of a counter."""
         return self.table["types"]["size"]
+
+    def shown(self, type: TensorType) -> str:
+        """The type of a parameter for a reader."""
+        return self.type(type.dtype, value=not type.shape)
 
     def element(self, array: str, place: str) -> str:
         """An element of an array."""
@@ -252,6 +267,6 @@ def _signed(text: str, negative: bool) -> Spelled:
 
 
 @functools.cache
-def language(folder: str) -> Tabled:
+def tabled(folder: str) -> Tabled:
     """The language of a folder of templates."""
     return Tabled(folder)

@@ -67,6 +67,12 @@ class Names:
         self._taken.update(free)
         return [*free, *(self._counted(f"{word}_", 1) for word in words[: count - len(free)])]
 
+    def derived(self, name: str, ending: str) -> str:
+        """The name of what belongs to ``name``, which was given here: always spelled the same way, however long."""
+        found = f"{name}_{ending}"
+        self._taken.add(found)
+        return found
+
     def numbered(self, prefix: str) -> str:
         """The next of ``prefix0``, ``prefix1``, ..."""
         return self._counted(prefix, 0)

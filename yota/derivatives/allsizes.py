@@ -113,7 +113,7 @@ class _Sized(Prepared):
         request = Request(
             owner.call, "numpy", None, owner.wrt, wanted, "", False, owner.target.strict, False, ("yota",)
         )
-        text, *_ = collected(request)
+        (text,) = collected(request)[0].values()
         code, without = "", ""
         if owner.target.name == "auto":
             try:

@@ -35,8 +35,8 @@ class _Collected:
     sized: Sized | None
 
 
-def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
-    """Text of the module, its file name, and notes for the user."""
+def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Text of the module by its file name, and notes for the user."""
     if not request.call.dimensions() and not request.call.open:
         return _proved(request, few=True, is_checked=False)
     found = None
@@ -50,7 +50,7 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
     raise found
 
 
-def _proved(request: Request, *, few: bool, is_checked: bool) -> tuple[str, str, tuple[str, ...]]:
+def _proved(request: Request, *, few: bool, is_checked: bool) -> tuple[dict[str, str], tuple[str, ...]]:
     call, wrt, wanted = request.call, request.wrt, request.wanted
     if call.open and request.self_test:
         raise ArgumentError(
@@ -71,7 +71,7 @@ def _proved(request: Request, *, few: bool, is_checked: bool) -> tuple[str, str,
     for ranked in [call.with_axes(axes(count)) for count in _RANKS] if call.open else [call]:
         if call.open or ranked.dimensions():
             proved(text, title, ranked, wrt, wanted, found.sized, strict=request.strict)
-    return text, f"{title}.py", tuple(notes)
+    return {f"{title}.py": text}, tuple(notes)
 
 
 def _collected(request: Request, rest: str, *, few: bool, is_checked: bool) -> _Collected:

@@ -18,7 +18,7 @@ from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.spelling import cost
 from yota.codegen.names import Names
-from yota.codegen.tree import Assign, Fill, Scope, Statement
+from yota.codegen.tree import Assign, Fill, Statement
 from yota.ir.tape import Op
 from yota.ir.verify import is_on
 
@@ -82,9 +82,7 @@ class BodyWriter(Frame):
         return Body(self._printed(lines), self.reads, partials, self.work, extent, checked)
 
     def _printed(self, statements: list[Statement]) -> list[str]:
-        # Loops that stand in one function have names of their own.
-        language = self.needs.language
-        return language.printed([Scope(tuple(statements))] if language.inlines else statements)
+        return self.needs.language.scoped(statements)
 
     def _verified(self, pulled: Sequence[Pulled], axes: Sequence[int], several: bool) -> None:
         if is_on():

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.c.names import LocalNames
+from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.spelling import SCIPY, computed_in, spell
 from yota.codegen.c.types import c_type, is_known, literal, suffix
-from yota.codegen.language import Language
+from yota.codegen.language import Language, tabled
 from yota.codegen.spelling import Spelling
 from yota.ir.extents import ATOM, UNARY, Spelled
 from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
 
 
 class _C(Language):
@@ -47,6 +48,11 @@ class _C(Language):
     def size(self) -> str:
         return "ptrdiff_t"
 
+    def shown(self, type: TensorType) -> str:
+        return {"complex64": "float _Complex", "complex128": "double _Complex"}.get(type.dtype.name) or c_type(
+            type.dtype
+        )
+
     def result(self, name: str) -> str:
         return f"*{name}"
 
@@ -55,6 +61,9 @@ class _C(Language):
 
     def part(self, name: str, dtype: np.dtype[Any]) -> str:
         return f"{name}_{c_type(dtype)}"
+
+    def file_names(self) -> FileNames:
+        return FileNames()
 
     def names(self, function: str, known: Iterable[str] = ()) -> LocalNames:
         return LocalNames(function, known)
@@ -66,6 +75,12 @@ class _Cuda(_C):
 
 C, CUDA = _C("c"), _Cuda("c")
 """C99, and what kernels of CUDA are written in."""
+_NATIVE: dict[str, Language] = {"c": C}
+
+
+def language_of(target: str) -> Language:
+    """The language of a target whose files stand alone."""
+    return _NATIVE.get(target) or tabled(target)
 
 
 def is_known_op(tape: Tape, op: Op, language: Language = C) -> bool:

@@ -10,10 +10,12 @@ from typing import Any
 
 from yota.codegen.c.body import BodyWriter
 from yota.codegen.c.groups import Group, Schedule
-from yota.codegen.c.lines import Needs, comment
+from yota.codegen.c.lines import Needs, harmless
 from yota.codegen.c.plan import Argument, KernelPlan, Partial, Piece, Result
 from yota.codegen.c.types import c_type, npy_type, scalar_type
+from yota.codegen.language import Language
 from yota.codegen.names import Names
+from yota.codegen.tree import Remark
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import COPY
@@ -154,7 +156,7 @@ def plan_kernel(
     pieces, lines = ((), tuple(body.lines)) if group.extents else _cut(body.lines, name, arguments, written)
     made = KernelPlan(
         name=name,
-        remarks=remarks(plan, group),
+        remarks=remarks(plan, group, needs.language),
         arguments=arguments,
         results=written,
         partials=shares,
@@ -238,7 +240,7 @@ def _given(plan: Schedule, variable: int, inputs: Sequence[int]) -> int | None:
     return inputs.index(op.operands[0]) if type.weak and type.dtype == "float64" else None
 
 
-def remarks(plan: Schedule, group: Group) -> tuple[str, ...]:
+def remarks(plan: Schedule, group: Group, language: Language) -> tuple[str, ...]:
     """The user's lines that a kernel computes."""
     seen: dict[tuple[str, int], None] = {}
     for variable in sorted({v for root in group.roots for v in (*root.visited, root.variable)}):
@@ -247,7 +249,7 @@ def remarks(plan: Schedule, group: Group) -> tuple[str, ...]:
             seen.setdefault((op.location.filename, op.location.line))
     line_of: Callable[[str, int], str] = linecache.getline
     texts = [line_of(*place).strip() for place in seen]
-    return tuple(comment(text[:100]) for text in texts[:12] if text)
+    return tuple(language.printed(Remark(harmless(text[:100])) for text in texts[:_MOST_REMARKS] if text))
 
 
 _MOST_REMARKS = 12
@@ -272,7 +274,7 @@ def plan_kernels(plan: Schedule, entry: str, needs: Needs) -> list[Kernel]:
         else:
             kernel = _called(found[first], group, dict(zip(places, read, strict=True)))
         found.append(kernel)
-        texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(plan, group)))
+        texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(plan, group, needs.language)))
     plans = {
         kernel.plan.name: replace(kernel.plan, remarks=tuple(texts[kernel.plan.name])[:_MOST_REMARKS])
         for kernel in reversed(found)

@@ -108,9 +108,3 @@ class FileNames(_Names):
     def fresh(self, hint: str) -> str:
         """A name like ``hint`` that was not given before, and that no library has."""
         return super().fresh(f"f_{hint}" if hint.startswith(_LIBRARY_BEGINNINGS) else hint)
-
-    def derived(self, name: str, ending: str) -> str:
-        """The name of what belongs to ``name``, which was given here: always spelled the same way, however long."""
-        found = f"{name}_{ending}"
-        self._taken.add(found)
-        return found

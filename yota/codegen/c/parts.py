@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.c.dialect import C
 from yota.codegen.c.lines import Needs
-from yota.codegen.c.names import FileNames
 from yota.codegen.c.plan import KernelPlan, Part
-from yota.codegen.c.types import c_type, is_known, literal, real_type, suffix
+from yota.codegen.c.types import c_type, real_type, suffix
+from yota.codegen.language import Language
+from yota.codegen.names import Names
+from yota.codegen.tree import Table
 from yota.errors import CodegenError
 
 _CALLS = {
@@ -80,9 +83,9 @@ class Tables:
     lines: their definitions, in order.
     """
 
-    def __init__(self, names: FileNames) -> None:
+    def __init__(self, names: Names, language: Language = C) -> None:
         self.lines: list[str] = []
-        self._names = names
+        self._names, self._language = names, language
         self._known: dict[tuple[str, bytes], str] = {}
 
     def name(self, hint: str, value: np.ndarray[Any, Any]) -> str:
@@ -90,8 +93,10 @@ class Tables:
 
         Raises CodegenError if it is too large, or of a dtype that C does not have.
         """
-        if not is_known(value.dtype):
-            raise CodegenError(f"the constant {hint} has dtype {value.dtype}, which generated C cannot spell")
+        if not self._language.is_known(value.dtype):
+            raise CodegenError(
+                f"the constant {hint} has dtype {value.dtype}, which generated {self._language.name} cannot spell"
+            )
         if value.size > _MOST:
             raise CodegenError(
                 f"the function uses an array of {value.size} elements of its surroundings, more than the {_MOST} that "
@@ -106,8 +111,8 @@ class Tables:
         flat = np.ascontiguousarray(value).ravel()
         name = self._names.fresh(f"{hint}_table")
         if flat.dtype.kind != "c":
-            head = f"static const {c_type(flat.dtype)} {name}[{flat.size}] = {{"
-            self.lines += [head, *_rows(flat), "};"]
+            kind, rows = self._language.type(flat.dtype), _rows(flat, self._language)
+            self.lines += self._language.printed([Table(kind, name, flat.size, tuple(rows))])
             return name
         # C99 has no constant expression for a complex number with an infinite part: its parts are listed.
         part = real_type(flat.dtype)
@@ -115,10 +120,10 @@ class Tables:
         head = (
             f"static const union {{ {c_type(part)} parts[{2 * flat.size}]; {kind} values[{flat.size}]; }} {name} = {{{{"
         )
-        self.lines += [head, *_rows(flat.view(part)), "}};"]
+        self.lines += [head, *(f"    {row}" for row in _rows(flat.view(part), self._language)), "}};"]
         return f"{name}.values"
 
 
-def _rows(flat: np.ndarray[Any, Any]) -> list[str]:
-    words = " ".join(f"{literal(item, flat.dtype)}," for item in flat)
-    return textwrap.wrap(words, _COLUMNS, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+def _rows(flat: np.ndarray[Any, Any], language: Language) -> list[str]:
+    words = " ".join(f"{language.literal(item, flat.dtype)}," for item in flat)
+    return textwrap.wrap(words, _COLUMNS - 4, break_on_hyphens=False)

@@ -14,7 +14,6 @@ from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint, with_sizes
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.loops import LoopKernel, plan_loop
-from yota.codegen.c.names import FileNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
 from yota.codegen.c.plan import KernelPlan, Piece
@@ -37,7 +36,8 @@ from yota.codegen.c.types import c_type
 from yota.codegen.c.writes import in_place, without_strides
 from yota.codegen.language import filled
 from yota.codegen.liveness import check_steps
-from yota.codegen.tree import Assign, Copy, Define, Leave, Memory, Room, Statement, Unused, Variable
+from yota.codegen.names import Names
+from yota.codegen.tree import Assign, Copy, Define, Leave, Memory, Room, Scope, Statement, Unused, Variable
 from yota.errors import CodegenError
 from yota.ir.count import operations
 from yota.ir.semantics import AccessMap
@@ -55,7 +55,7 @@ class Shared:
     names: names at file level.
     """
 
-    names: FileNames
+    names: Names
     needs: Needs
     tables: Tables
 
@@ -212,13 +212,15 @@ class _Function:
         kernel = self._kernel(group, self.name, inline=True)
         if is_on():
             check_steps(self.tape, [*before, kernel])
-        return self._inlined(group, kernel.plan)
+        return self._inlined(group, kernel.plan, alone=not self.language.ahead)
 
-    def _inlined(self, group: Group, plan: KernelPlan) -> list[Statement]:
+    def _inlined(self, group: Group, plan: KernelPlan, *, alone: bool) -> list[Statement]:
+        """The statements of one kernel; unless it is ``alone``, its names are its own."""
         self.used.update(argument.name for argument in plan.arguments if argument.used)
         self.pieces = plan.pieces
         remarks = plan.remarks if group.extents else ()  # straight code has its own
-        return [*remarks, *plan.lines, *self._guards({root.variable for root in group.roots})]
+        lines = plan.lines if alone else (Scope(plan.lines),)
+        return [*remarks, *lines, *self._guards({root.variable for root in group.roots})]
 
     def _is_seen(self, step: Group | Op) -> bool:
         return isinstance(step, Op) and step.result in self.texts
@@ -319,7 +321,7 @@ class _Function:
         kernel = self._kernel(step, name, inline=self.language.inlines)
         if self.language.inlines:
             done.append(kernel)
-            return self._inlined(step, kernel.plan)
+            return self._inlined(step, kernel.plan, alone=False)
         made, taken = with_sizes(kernel.plan, self.sizes.names)
         kernels.append(replace(made, extent=0))
         done.append(kernel)

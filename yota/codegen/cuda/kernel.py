@@ -86,7 +86,7 @@ def plan_step(
         parameters.append(FAULT)
     launch = Launch(blocks, text.shape.threads if text.shape else 1)
     kept = tuple(record for _, record, _ in records)
-    first = KernelPlan(name, remarks(plan, group), kept, tuple(parameters), tuple(text.lines), launch)
+    first = KernelPlan(name, remarks(plan, group, needs.language), kept, tuple(parameters), tuple(text.lines), launch)
     outputs = tuple(results)
     if not later:
         return Step(inputs, outputs, (first,), checked=checked)

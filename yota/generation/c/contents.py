@@ -62,7 +62,7 @@ def texts(request: Request) -> tuple[dict[str, str], list[str], FunctionWriter, 
         f"{stem}.h": render("c/pair/header.h.jinja", plan=header),
     }
     if request.extension:
-        decisions = [_decision(guard) for guard in found.guards]
+        decisions = [recorded_decision(guard) for guard in found.guards]
         call = opened(found.call, found.wrapped) if request.call.open and found.call else found.call
         files |= extension(
             stem, plan["functions"], found.wrapped, plan["banner"], decisions, sizes=found.condition, call=call,
@@ -188,10 +188,11 @@ def _statuses(found: FunctionWriter) -> list[str]:
     if guards:
         lines.append("and, where a decision would be another than when this was recorded, its number")
     text = ", ".join(lines) + "."
-    return [text, *(f"    {number}  {_decision(guard)}" for number, guard in enumerate(guards, start=1))]
+    return [text, *(f"    {number}  {recorded_decision(guard)}" for number, guard in enumerate(guards, start=1))]
 
 
-def _decision(guard: Guard) -> str:
+def recorded_decision(guard: Guard) -> str:
+    """The line of a decision, and how it came out."""
     expected = bool(guard.expected) if guard.kind == "bool" else guard.expected
     return harmless(f"{decision(guard)}  was {visible(str(expected))[:60]}")
 

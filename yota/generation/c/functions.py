@@ -10,10 +10,13 @@ from yota.autodiff.reverse import Adjoints
 from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.standalone import Body, Shared, body_of
-from yota.codegen.c.statements import Sizes, bytes_of
+from yota.codegen.c.statements import Sizes
 from yota.codegen.c.types import c_type
 from yota.codegen.language import filled
+from yota.codegen.names import Names
+from yota.codegen.tree import Assign, Fill, Statement
 from yota.compilation.scalar_code import short_gradient, short_value
+from yota.errors import CodegenError
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
 from yota.generation.c.selftest import SelfTest, self_test_of
@@ -21,6 +24,7 @@ from yota.generation.derivatives import Derivative
 from yota.generation.request import Request
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
+from yota.ir.types import TensorType
 from yota.passes import inline
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
@@ -55,7 +59,7 @@ class FunctionWriter:
     ) -> None:
         self.made: dict[int, Sizes] = {}
         self.title, self.subject, self.inputs, self.summary = title, subject, inputs, summary
-        self.shared, self.strict = shared, strict
+        self.shared, self.strict, self.language = shared, strict, shared.needs.language
         self.functions: list[Function] = []
         self.tapes: list[Tape] = []
         self.guards = subject.tape.guards
@@ -78,8 +82,8 @@ class FunctionWriter:
             both = (each for each in self.functions if each.name == f"{self.title}_value_and_gradient")
             self.test = self_test_of(next(both), self.subject.layout.wanted)
 
-    def _names(self, name: str) -> LocalNames:
-        return LocalNames(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs)])
+    def _names(self, name: str) -> Names:
+        return self.language.names(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs)])
 
     def _name(self, ending: str) -> str:
         return self.shared.names.derived(self.title, ending)
@@ -90,12 +94,25 @@ class FunctionWriter:
         names = self._names(self.title)
         many = len(tape.outputs) > 1
         results = [
-            result(f"value_{number}" if many else "value", "value", tape.types[output], names)
+            self._result(f"value_{number}" if many else "value", "value", tape.types[output], names)
             for number, output in enumerate(tape.outputs)
         ]
         written = tape if self.strict or self.sizes else short_value(tape, self.subject.call.search)
         self._add(self.title, self.summary or f"Value of {self.title}.", written, self.inputs, results)
         return tape
+
+    def _result(self, name: str, what: str, type: TensorType, names: Names) -> Parameter:
+        return result(name, what, type, names, language=self.language)
+
+    def _documented(self, summary: str, parameters: Sequence[Parameter], operations: str = "") -> tuple[str, ...]:
+        return documented(summary, parameters, operations, self.sizes, self.language)
+
+    def _cleared(self, slope: Parameter) -> Statement:
+        """The gradient by something that the value does not depend on."""
+        zero = self.language.literal(0, slope.type.dtype)
+        if slope.type.shape:
+            return Fill(slope.name, slope.type.size, zero, True)
+        return Assign(self.language.result(slope.name), zero)
 
     def _made(self, tape: Tape) -> Sizes:
         return self.made.get(id(tape), Sizes())
@@ -106,14 +123,17 @@ class FunctionWriter:
         tape = self.subject.tape
         name = self._name("value_and_gradient")
         names = self._names(name)
-        value = result("value", "value", tape.types[tape.outputs[0]], names)
+        value = self._result("value", "value", tape.types[tape.outputs[0]], names)
         by = [self.inputs[leaf] for leaf in leaves]
+        several = len(by) > 1
         slopes = [
-            result(f"gradient_{each.name}" if len(by) > 1 else "gradient", f"gradient by {each.name}", each.type, names)
+            self._result(
+                f"gradient_{each.name}" if several else "gradient", f"gradient by {each.name}", each.type, names
+            )
             for each in by
         ]
         present = [slope for slope, variable in zip(slopes, found.variables, strict=True) if variable is not None]
-        zeros = [_cleared(slope) for slope in slopes if slope not in present]
+        zeros = self.language.printed([self._cleared(slope) for slope in slopes if slope not in present])
         listed = ", ".join(each.name for each in by)
         results = [value, *slopes]
         given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
@@ -134,11 +154,9 @@ class FunctionWriter:
         )
         lines = (f"{value.kind.removesuffix('*')}{value.name};", *filled(f"return {name}({called});"))
         parameters = (*self.inputs, *slopes)
-        text = documented(f"Gradient of {self.title} by {listed}.", parameters, "", self.sizes)
+        text = self._documented(f"Gradient of {self.title} by {listed}.", parameters)
         allocates = self.functions[-1].allocates
-        self._put(
-            Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates, delegates=True)
-        )
+        self._put(Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates, delegate=name))
         return found.tape
 
     def add_matrix(self, word: str, found: Derivative) -> Tape:
@@ -147,10 +165,15 @@ class FunctionWriter:
         name = self._name(word)
         what = "Partial" if word == "jacobian" else "Second"
         summary = f"{what} derivatives of {self.title} by {by}."
-        matrix = result(word, what.lower() + " derivatives", found.like, self._names(name))
+        matrix = self._result(word, what.lower() + " derivatives", found.like, self._names(name))
         if found.extra is None:
             self._add(name, summary, found.tape, self.inputs, [matrix])
             return found.tape
+        if self.language.inlines:
+            raise CodegenError(
+                f"generated {self.language.name} has no matrix of {matrix.type.size} derivatives; "
+                "use 'hvp', or another target"
+            )
         ready = next((each for each in self.functions if word == "hessian" and each.name == f"{self.title}_hvp"), None)
         row = ready or self._row(name, found)
         self._add_rows(name, summary, matrix, row, found)
@@ -163,14 +186,14 @@ class FunctionWriter:
         names = self._names(name)
         assert found.extra is not None
         vector = self._vector(found.extra, found.tape, names)
-        product = result("product", "second derivatives times v", found.like, names)
+        product = self._result("product", "second derivatives times v", found.like, names)
         summary = f"Second derivatives of {self.title} by {by}, times v."
         self._add(name, summary, found.tape, (*self.inputs, vector), [product])
         return found.tape
 
-    def _vector(self, leaf: Leaf, tape: Tape, names: LocalNames) -> Parameter:
+    def _vector(self, leaf: Leaf, tape: Tape, names: Names) -> Parameter:
         """The last parameter of a product."""
-        (found,) = arguments_of([leaf], names)
+        (found,) = arguments_of([leaf], names, language=self.language)
         return replace(found, type=tape.types[tape.inputs[len(self.inputs)].variable])
 
     def _row(self, name: str, found: Derivative) -> Function:
@@ -179,7 +202,7 @@ class FunctionWriter:
         names = self._names(row)
         assert found.extra is not None
         vector = self._vector(found.extra, found.tape, names)
-        product = result("row", "row", found.tape.types[found.tape.outputs[0]], names)
+        product = self._result("row", "row", found.tape.types[found.tape.outputs[0]], names)
         self._add(row, "", found.tape, (*self.inputs, vector), [product], public=False)
         return self.functions[-1]
 
@@ -204,7 +227,7 @@ class FunctionWriter:
             "return status;",
         ]
         parameters = (*self.inputs, matrix)
-        text = documented(summary, parameters, "", self.sizes)
+        text = self._documented(summary, parameters)
         allocates = heap or row.allocates
         memory = (size, *row.memory) if heap else row.memory
         self._put(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates, memory=memory))
@@ -224,7 +247,7 @@ class FunctionWriter:
         written = [each.name for each in (results if computed is None else computed)]
         body = self.body(name, tape, [each.name for each in inputs], written)
         parameters = (*inputs, *results)
-        text = documented(summary, parameters, body.operations, self.sizes) if public else ()
+        text = self._documented(summary, parameters, body.operations) if public else ()
         lines = _indented([*opening, *body.lines])
         found = Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates, body.looks)
         self._put(replace(found, memory=body.memory))
@@ -237,13 +260,6 @@ class FunctionWriter:
         sizes = self._made(tape)
         tape = run(inline.run(tape, strict=True, alone=not self.strict), strict=self.strict)
         return body_of(tape, name, inputs, results, self.shared, strict=self.strict, sizes=sizes)
-
-
-def _cleared(slope: Parameter) -> str:
-    """The gradient by something that the value does not depend on."""
-    if slope.type.shape:
-        return f"memset({slope.name}, 0, {bytes_of(slope.type.size, slope.name)});"
-    return f"*{slope.name} = 0;"
 
 
 def _indented(lines: Sequence[str]) -> tuple[str, ...]:

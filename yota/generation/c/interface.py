@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from yota.codegen.c.dialect import C
 from yota.codegen.c.lines import harmless
-from yota.codegen.c.names import FOREIGN, LocalNames
+from yota.codegen.c.names import FOREIGN
 from yota.codegen.c.plan import KernelPlan, Piece
-from yota.codegen.c.types import c_type, is_known
-from yota.codegen.names import identifier
+from yota.codegen.language import Language
+from yota.codegen.names import Names, identifier
 from yota.errors import CodegenError
 from yota.generation.subject import Subject
 from yota.ir.types import TensorType, type_of
@@ -22,7 +23,6 @@ from yota.tracing.record import Leaf
 _COLUMNS = 92
 Known: TypeAlias = Callable[["np.dtype[Any]"], bool]
 """Whether a target has a dtype."""
-_SPELLED = {"complex64": "float _Complex", "complex128": "double _Complex"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Parameter:
     @property
     def kind(self) -> str:
         """Its type in C, up to the name or ``restrict``."""
-        kind = _SPELLED.get(c_type(self.type.dtype), c_type(self.type.dtype))
+        kind = C.shown(self.type)
         if not self.pointer:
             return f"{kind} "
         return f"{kind} *" if self.written else f"const {kind} *"
@@ -71,7 +71,7 @@ class Function:
     looks: whether it looks at indices.
     sizes: names of the sizes that it takes, ahead of its parameters.
     memory: numbers of elements of the arrays on the heap.
-    delegates: whether it has another function do all that it does.
+    delegate: the function that does all that it does, if there is one.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Function:
     looks: bool = False
     sizes: tuple[str, ...] = ()
     memory: tuple[int, ...] = ()
-    delegates: bool = False
+    delegate: str = ""
 
     @property
     def inputs(self) -> list[Parameter]:
@@ -98,51 +98,62 @@ class Function:
         return [each for each in self.parameters if each.written]
 
 
-def arguments_of(leaves: Sequence[Leaf], names: LocalNames, known: Known = is_known) -> tuple[Parameter, ...]:
-    """The parameters for the leaves of a call, of dtypes that are ``known``.
+def arguments_of(
+    leaves: Sequence[Leaf], names: Names, known: Known | None = None, language: Language = C
+) -> tuple[Parameter, ...]:
+    """The parameters for the leaves of a call, of dtypes that are ``known``, or that the language has.
 
-    Raises CodegenError if one has a dtype that generated C does not have.
+    Raises CodegenError if one has a dtype that generated code does not have.
     """
     found = []
     for leaf in leaves:
         type, source = type_of(leaf.value), leaf.place
-        if not known(type.dtype):
+        if not (known or language.is_known)(type.dtype):
+            wider = "float32 or wider" if language.is_known(np.dtype(np.float32)) else "float64"
             raise CodegenError(
-                f"{source} has dtype {type.dtype}, which generated C does not have; use float32 or wider"
+                f"{source} has dtype {type.dtype}, which generated {language.name} does not have; use {wider}"
             )
         wish = ".".join((leaf.name, *map(str, leaf.path)))
         found.append(Parameter(names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish), source, type))
     return tuple(found)
 
 
-def inputs_of(subject: Subject, names: LocalNames, known: Known = is_known) -> tuple[Parameter, ...]:
+def inputs_of(
+    subject: Subject, names: Names, known: Known | None = None, language: Language = C
+) -> tuple[Parameter, ...]:
     """The parameters for the arguments of a function, of the shapes that they have at all sizes."""
-    found = arguments_of(subject.arguments.leaves, names, known)
+    found = arguments_of(subject.arguments.leaves, names, known, language)
     types = (subject.tape.types[entry.variable] for entry in subject.tape.inputs)
     return tuple(replace(each, type=type) for each, type in zip(found, types, strict=False))
 
 
-def result(name: str, what: str, type: TensorType, names: LocalNames, known: Known = is_known) -> Parameter:
+def result(
+    name: str, what: str, type: TensorType, names: Names, known: Known | None = None, language: Language = C
+) -> Parameter:
     """A parameter that is written to."""
-    if not known(type.dtype):
-        raise CodegenError(f"the {what} has dtype {type.dtype}, which generated C does not have")
+    if not (known or language.is_known)(type.dtype):
+        raise CodegenError(f"the {what} has dtype {type.dtype}, which generated {language.name} does not have")
     return Parameter(names.fresh(name), what, type, True)
 
 
-def parameter_names(function: str, sizes: Sequence[str] = ()) -> LocalNames:
+def parameter_names(function: str, sizes: Sequence[str] = (), language: Language = C) -> Names:
     """Names for the parameters of a function, in C and in C++."""
-    return LocalNames(function, [*FOREIGN, *sizes])
+    return language.names(function, [*FOREIGN, *sizes])
 
 
 def documented(
-    summary: str, parameters: Sequence[Parameter], operations: str, sizes: Sequence[str] = ()
+    summary: str,
+    parameters: Sequence[Parameter],
+    operations: str,
+    sizes: Sequence[str] = (),
+    language: Language = C,
 ) -> tuple[str, ...]:
     """What the header says about a function."""
     width = max((len(each) for each in (*sizes, *(each.name for each in parameters))), default=0)
     lines = [*textwrap.wrap(harmless(summary), _COLUMNS), ""]
-    lines += [f"    {each.ljust(width)}  in  ptrdiff_t" for each in sizes]
+    lines += [f"    {each.ljust(width)}  in  {language.size()}" for each in sizes]
     for each in parameters:
-        kind = c_type(each.type.dtype) if each.type.dtype.kind != "c" else _SPELLED[c_type(each.type.dtype)]
+        kind = language.shown(each.type)
         note = "" if each.source == each.name else f"; {harmless(each.source)}"
         lines.append(f"    {each.name.ljust(width)}  {'out' if each.written else 'in'}  {kind}{each.shape}{note}")
     if operations:

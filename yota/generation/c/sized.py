@@ -98,7 +98,7 @@ class _Sized(AllSizes):
         """The function with checks of sizes ahead of everything."""
         if any(mentions(piece.lines, size) for piece in function.pieces for size in self.sizes):
             raise ArgumentError("the function is too long for code in C for all sizes; fix the sizes")
-        checks = list(self._checks(function.memory)) if function.public and not function.delegates else []
+        checks = list(self._checks(function.memory)) if function.public and not function.delegate else []
         lines = [*checks, *function.lines]
         unused = [f"    (void){name};" for name in self.sizes if not mentions(lines, name)]
         return replace(function, lines=(*unused, *lines))

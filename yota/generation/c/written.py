@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from yota.codegen.c.dialect import language_of
 from yota.codegen.c.lines import Needs
-from yota.codegen.c.names import FileNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.standalone import Shared
 from yota.errors import CodegenError
@@ -35,10 +35,11 @@ def written(request: Request) -> FunctionWriter:
 
 
 def _written(request: Request, subject: Subject) -> FunctionWriter:
-    names = FileNames()
+    language = language_of(request.target)
+    names = language.file_names()
     title = names.fresh(called(request.wish))
-    inputs = arguments_of(subject.arguments.leaves, parameter_names(title))
-    shared = Shared(names, Needs(), Tables(names))
+    inputs = arguments_of(subject.arguments.leaves, parameter_names(title, language=language), language=language)
+    shared = Shared(names, Needs(language=language), Tables(names, language))
     writer = FunctionWriter(title, subject, inputs, summary(request.call.function), shared, request.strict)
     writer.fill(recorded(subject, request.wanted, scalar=True), request)
     return writer
