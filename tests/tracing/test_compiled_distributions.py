@@ -25,6 +25,10 @@ CALLS = {
     "stats.geninvgauss.ppf(q, k, 1.3)": ("q", "k"),
     "stats.geninvgauss.entropy(0.7, k)": ("k",),
     **{f"stats.kappa4.{each}(x, k - 0.8, 0.3 - k)": ("x", "k") for each in ("pdf", "logcdf", "sf")},
+    "stats.studentized_range.cdf(x, 3 + k, [10, 1.3, np.inf])": ("x", "k"),
+    "stats.studentized_range.pdf(x, 2 + k, 3 * k)": ("x", "k"),
+    "stats.studentized_range.ppf(q, 4, 5 * k)": ("q", "k"),
+    "stats.skewnorm.entropy(k) * stats.tukeylambda.cdf(x - 1, 0.3 * k)": ("x", "k"),
     "stats.kappa4.ppf(q, 0.2 * k, k - 0.9)": ("q", "k"),
 }
 """Arguments by call."""

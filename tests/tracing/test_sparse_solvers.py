@@ -176,3 +176,16 @@ def test_long_banded_systems(lower):
     assert value == pytest.approx(f(x), rel=1e-13)
     expected = (f(x + 1e-5 * along) - f(x - 1e-5 * along)) / 2e-5
     assert slope @ along == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cg", "gmres"])
+def test_tolerances_have_no_derivative(name):
+    matrix = scipy.sparse.csc_array(np.array([[4.0, 1.0], [1.0, 3.0]]))
+
+    def loss(b, tolerance):
+        return np.sum(getattr(scipy.sparse.linalg, name)(matrix, b, rtol=tolerance)[0] ** 2)
+
+    found = yota.grad(loss, np.array([1.0, 2.0]), 1e-10)[1]
+    x = np.linalg.solve(matrix.toarray(), [1.0, 2.0])
+    np.testing.assert_allclose(found[0], np.linalg.solve(matrix.toarray(), 2 * x), rtol=1e-8)
+    assert found[1] == 0.0

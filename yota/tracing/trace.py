@@ -226,13 +226,13 @@ class Trace:
         """Whether ``value`` is nothing that NumPy computes with."""
         if is_tracer(value) or type(value) in _SCALARS or isinstance(value, (np.ndarray, np.generic)):
             return False
-        if isinstance(value, (list, tuple, int, float, complex)):
+        if isinstance(value, (list, tuple, range, int, float, complex)):
             return False
         return not (hasattr(value, "__array__") or is_on_device(value))
 
     def _lift_sequence(self, value: Any) -> int:
-        if isinstance(value, (list, tuple, np.ndarray)):
-            return self.lift(array(self, value))
+        if isinstance(value, (list, tuple, range, np.ndarray)):
+            return self.lift(array(self, list(value) if isinstance(value, range) else value))
         if hasattr(value, "__array__"):
             with paused():  # what it calls must not record: NumPy takes plain arrays from it
                 value = np.asarray(value)

@@ -145,3 +145,35 @@ def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *ar
     """Of plain arrays too, none of which takes a traced mask."""
     own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
     return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *map(trace.traced, args), xp=xp)
+
+
+_NORMAL = np.arange(-9.0, 9.0, 0.09)
+_CHI = np.arange(-40.0, 6.5, 0.1)
+
+
+def _studentized(density: bool, q: Any, k: Any, v: Any) -> Any:
+    """Sums over a normal variable, and over the logarithm of a deviation: the trapezoidal rule."""
+    q, k, v = (each[..., None, None] for each in np.broadcast_arrays(q, k, np.minimum(v, 1e14)))
+    place = _CHI[:, None] / np.sqrt(v)
+    weights = np.exp(-0.5 * v * (np.expm1(2 * place) - 2 * place))
+    weights = weights / np.sum(weights, axis=-2, keepdims=True)
+    wide = q * np.exp(place)
+    normal = np.exp(-0.5 * _NORMAL * _NORMAL) * (0.09 / math.sqrt(2 * math.pi))
+    between = special("ndtr")(_NORMAL + wide) - special("ndtr")(_NORMAL)
+    between = np.where(between > 0, between, 1e-300)
+    if density:
+        slope = np.exp(place - 0.5 * (_NORMAL + wide) ** 2) / math.sqrt(2 * math.pi)
+        inner = k * (k - 1) * normal * slope * between ** (k - 2)
+    else:
+        inner = k * normal * between ** (k - 1)
+    return np.sum(weights * inner, axis=(-2, -1))
+
+
+@records(_CONTINUOUS, "studentized_range_gen._cdf")
+def _studentized_below(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
+    return _studentized(False, *map(trace.traced, (x, k, df)))
+
+
+@records(_CONTINUOUS, "studentized_range_gen._pdf")
+def _studentized_density(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
+    return _studentized(True, *map(trace.traced, (x, k, df)))

@@ -103,8 +103,10 @@ def _iteration(
     if is_traced([M, getattr(M, "data", None)]):
         raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a traced M", "Leave M out, or pass a plain one.")
     options = {key: value for key, value in options.items() if value is not None}
-    if options.pop("callback", None) is not None or any(map(is_traced, options.values())):
-        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a callback or traced tolerances", "Leave it out.")
+    if options.pop("callback", None) is not None:
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a callback", "Leave it out.")
+    # The solution depends on no tolerance; the guard keeps that of the recording.
+    options = {key: value if not is_tracer(value) else _guarded(trace, value) for key, value in options.items()}
     form = A.format if sparse.issparse(A) else "dense"
     matrix = (A if sparse.issparse(A) else sparse.csc_array(trace.traced(A))).tocsc()
     matrix.sum_duplicates()
@@ -115,6 +117,12 @@ def _iteration(
     solver = Iterative(name, _named(options), M, form)
     found = system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
     return np.reshape(found, b.shape), 0
+
+
+def _guarded(trace: Trace, value: Any) -> float:
+    number = float(value._value())
+    trace.decide(value._current(), "float", number)
+    return number
 
 
 for _name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"):
