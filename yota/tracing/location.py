@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
+from ast import AST
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -102,7 +103,12 @@ def is_array_file(name: str) -> bool:
 
 
 class Reader(Protocol):
-    """A function of the user's that is run from its source rather than by Python."""
+    """A function of the user's that is run from its source rather than by Python.
+
+    part: the expression that is evaluated now.
+    """
+
+    part: AST
 
     @property
     def code(self) -> CodeType | None:

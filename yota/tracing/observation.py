@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from ast import AST
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -12,7 +13,7 @@ import numpy as np
 
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
-from yota.tracing.location import caller, is_library, is_own, kinds, location_of, users
+from yota.tracing.location import Reader, caller, is_library, is_own, kinds, location_of, reader_of, users
 from yota.tracing.memory import owner_of
 
 
@@ -47,6 +48,10 @@ class Observation:
         self._code: CodeType | None = None
         """The code of the last call of `here`, and its lines."""
         self._lines: dict[int, Location] = {}
+        self._parts: dict[AST, Location] = {}
+        """The places of expressions that are interpreted."""
+        self._comprehension: Reader | None = None
+        """The last one that was interpreted; who takes its items was noted."""
 
     def here(self) -> Location | None:
         """The line of the user's that is running, inside of the function; its code, and what called it, is noted."""
@@ -55,7 +60,13 @@ class Observation:
             code = frame.f_code
             if code is self._code:
                 break
-            if kinds[code.co_filename] != "library":
+            kind = kinds[code.co_filename]
+            if kind == "interpreter":
+                reader = reader_of(frame)
+                if reader is not None:
+                    is_known = reader.code is not None or reader is self._comprehension
+                    return (self._parts.get(reader.part) if is_known else None) or self._noted(frame)
+            elif kind != "library":
                 self._code, self._lines = code, self._every.setdefault(id(code), {})
                 break
             frame = frame.f_back
@@ -81,6 +92,10 @@ class Observation:
         location = self._known.setdefault(found := location_of(first), found)
         if first is frame:
             self._lines[frame.f_lasti] = location
+        elif not isinstance(first, FrameType):
+            self._parts[first.part] = location
+            if first.code is None:
+                self._comprehension = first
         return location
 
     def _call(self, frame: FrameType) -> None:

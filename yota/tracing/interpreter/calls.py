@@ -156,8 +156,14 @@ def special(value: Any, name: str) -> Callable[..., Any] | None:
     return None if found is None else MethodType(found, value)
 
 
+_OTHERS = frozenset((Tracer, bool, int, float, complex, str, list, tuple, dict, np.ndarray, np.float64))
+"""Classes that are not the user's, among those of most values."""
+
+
 def method_of(kind: type, name: str) -> FunctionType | None:
     """The readable function that is a class's method of that name; None if there is none, or it is of another kind."""
+    if kind in _OTHERS:
+        return None
     for base in kind.__mro__:
         if name in vars(base):
             found = vars(base)[name]
