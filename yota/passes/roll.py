@@ -102,13 +102,18 @@ def run(tape: Tape, worth: Worth = LONG) -> Tape:
     if isinstance(tape.ops, Recorded) and (columns.last < 0).any():
         tape = dce.run(tape)
         columns = Columns(tape, worth)
-    found = [_rolled(columns)]
+    found: list[Tape] = []
     if columns.writes:
         # Reads of single places that were written before are reads of what was written.
-        direct = dce.run(_Forwarding(tape).run())
-        found.insert(0, _rolled(Columns(direct, worth)))
-    rolled = [each for each in found if any(op.regions for op in each.ops)]
-    return min(rolled, key=len) if rolled else replace(tape, ops=tuple(tape.ops))
+        found += _with_loops(Columns(dce.run(_Forwarding(tape).run()), worth))
+    if not found or len(found[0]) >= worth.ops:
+        found += _with_loops(columns)
+    return min(found, key=len, default=replace(tape, ops=tuple(tape.ops)))
+
+
+def _with_loops(columns: Columns) -> list[Tape]:
+    found = _rolled(columns)
+    return [found] if any(op.regions for op in found.ops) else []
 
 
 def _rolled(columns: Columns) -> Tape:

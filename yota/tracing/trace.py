@@ -108,6 +108,8 @@ class Trace:
         """What stands for the inputs, by identity."""
         self.reshaped: dict[int, Tracer] = {}
         """Arrays of which some reshape is a view or a copy, by identity."""
+        self.written: Tracer | None = None
+        """The array that was written last, while nothing else can have its variable."""
         self.unnamed: set[int] = set()
         """Arrays that the function made and has not used yet."""
         self.ordered: Location | None = None
@@ -154,7 +156,7 @@ class Trace:
     def forget(self) -> None:
         """Free the concrete values: they are in a cycle with the traced ones, and may be large."""
         self.values.clear()
-        self.values = _Freed(self)
+        self.values, self.written = _Freed(self), None
 
     def check(self, variable: int | None = None) -> None:
         """Refuse use, of ``variable``, after the recording ended or from another thread."""

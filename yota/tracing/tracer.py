@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
-from yota.tracing import leaving, text, views
+from yota.tracing import elements, leaving, text, views
 from yota.tracing.deferring import answered, deferred, overriding, refuse_computing
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.implementations import IMPLEMENTATIONS
@@ -136,6 +136,8 @@ class Tracer(ArrayMethods):
             if variable != self._base_variable or self._variable == views.UNREAD:
                 self._variable = views.look(views.shaped_as(base, self._base_shape), self._read)._variable
                 self._base_variable = variable
+        elif self._trace.written is self:
+            self._trace.written = None
         return self._variable
 
     def _plain(self) -> Tracer:
@@ -290,7 +292,8 @@ class Tracer(ArrayMethods):
         return views.read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        views.write(self, index, value)
+        if self._trace.written is not self or not elements.is_written(self, index, value):
+            views.write(self, index, value)
 
     def __len__(self) -> int:
         return len(self._value())

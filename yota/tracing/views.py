@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
+from yota.tracing.elements import are_whole, places
 from yota.tracing.indices import normalise
 from yota.tracing.memory import by_layout, laid_as
 from yota.tracing.methods import cast, is_tracer
@@ -38,15 +39,15 @@ def read(tracer: Tracer, index: Any) -> Any:
     if inner is not None and inner is not tracer._trace and inner.repeats and _is_traced_elsewhere(tracer, index):
         tracer = inner.wrap(inner.lift(tracer), tracer._value())
     trace = tracer._trace
-    if type(index) is int:
+    if type(index) is int or (type(index) is tuple and are_whole(index)):
         is_whole = tracer._base is None and trace is inner and not trace.unnamed
         variable = tracer._variable if is_whole else trace.lift(tracer)
         value = trace.values[variable]
         found, shape = value[index], value.shape
-        entries: tuple[Any, ...] = (index if index >= 0 else index + shape[0],)
+        entries: tuple[Any, ...] = places(index, shape)
         if type(found) is not np.ndarray:
             return trace.record(_GETITEM, (variable,), (("index", entries),), found)
-        entries = (*entries, *[Slice(0, extent) for extent in shape[1:]])
+        entries = (*entries, *[Slice(0, extent) for extent in shape[len(entries) :]])
         result = trace.record(_GETITEM, (variable,), (("index", entries),), found)
         return _viewed(tracer, result, {"index": entries})
     if isinstance(index, str):
@@ -229,6 +230,7 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     else:
         result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
     _assign(tracer, result._variable)
+    trace.written = tracer if tracer._base is None and not arrays else None
 
 
 def _without_leading(value: Any, entries: Index, arrays: list[Any]) -> Any:
