@@ -54,13 +54,18 @@ class Group:
         for place in given:
             self.held.setdefault(_key(place), (place, 1))
         self.places = [place for place, _ in self.held.values()]
-        keys = [each for each in self.places if isinstance(each.owner, dict) and each.original is not ABSENT]
+        present = [each for each in self.places if each.original is not ABSENT]
+        keys = [each for each in present if isinstance(each.owner, dict)]
+        attributes = [each for each in present if isinstance(each.owner, type)]
         # Lists, because there are a thousand keys: mapping a function of `operator` over them takes a tenth of a loop.
-        self._owners: list[Any] = [place.owner for place in keys]
-        self._names = [place.name for place in keys]
-        self._values = [place.original for place in keys]
-        self._forms = [place.form for place in keys]
-        self._others = [place for place in self.places if not isinstance(place.owner, dict) or place.original is ABSENT]
+        self._owners: list[Any] = [place.owner for place in (*keys, *attributes)]
+        self._views: list[Any] = [place.owner for place in keys] + [vars(place.owner) for place in attributes]
+        self._names = [place.name for place in (*keys, *attributes)]
+        self._values = [place.original for place in (*keys, *attributes)]
+        self._forms = [place.form for place in (*keys, *attributes)]
+        self._keys = len(keys)
+        many = {id(place) for place in (*keys, *attributes)}
+        self._others = [place for place in self.places if id(place) not in many]
         self._stands = {id(place.form): (place.form, place.original) for place in self.places}
 
     def fill(self) -> bool:
@@ -84,14 +89,15 @@ class Group:
             _restore(place)
 
     def _hold(self, values: Sequence[Any]) -> bool:
-        """Whether the keys of dictionaries have these very values."""
+        """Whether the keys of dictionaries and the attributes of classes have these very values."""
         try:
-            return all(map(operator.is_, map(operator.getitem, self._owners, self._names), values))
+            return all(map(operator.is_, map(operator.getitem, self._views, self._names), values))
         except KeyError:  # the user has removed it
             return False
 
     def _put(self, values: Sequence[Any]) -> None:
-        deque(map(operator.setitem, self._owners, self._names, values), maxlen=0)
+        deque(map(operator.setitem, self._owners[: self._keys], self._names, values), maxlen=0)
+        deque(map(setattr, *(each[self._keys :] for each in (self._owners, self._names, values))), maxlen=0)
 
 
 _lock = threading.RLock()

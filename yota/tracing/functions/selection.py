@@ -83,6 +83,10 @@ def _put(trace: Trace, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 @implements(np.place)
 def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
     arr, vals = _owned(trace, arr, "place"), np.ravel(trace.traced(vals))
+    if vals.size == 1 and not trace.varies(vals) and np.shape(mask) == arr.shape:
+        # Whatever the number of places is. One that varies may have a slope without bound where nothing is written.
+        overwrite(arr, np.where(mask, vals[0], arr).astype(arr.dtype, copy=False))
+        return
     places = np.nonzero(np.ravel(trace.traced(mask)))[0]
     if not places.size:
         return

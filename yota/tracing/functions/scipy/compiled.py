@@ -1,4 +1,4 @@
-"""Methods of SciPy's distributions that are compiled code, or that call some, by formulas and sums over nodes."""
+"""Methods of SciPy's distributions that are compiled code, or lose digits, by formulas and sums over nodes."""
 
 from __future__ import annotations
 
@@ -145,6 +145,12 @@ def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *ar
     """Of plain arrays too, none of which takes a traced mask."""
     own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
     return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *map(trace.traced, args), xp=xp)
+
+
+@records(_CONTINUOUS, "powerlognorm_gen._ppf")
+def _power_quantile(trace: Trace, self: Any, q: Any, c: Any, s: Any) -> Any:
+    """Not by 1 - q, of which nothing is left for a small q."""
+    return np.exp(-s * special("ndtri_exp")(np.log1p(-trace.traced(q)) / c))
 
 
 _NORMAL = np.arange(-9.0, 9.0, 0.09)
