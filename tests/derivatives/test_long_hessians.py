@@ -118,3 +118,20 @@ def test_products_of_loops() -> None:
     found = yota.hvp(orbit)
     np.testing.assert_allclose(found(point, direction), stepped(orbit, point) @ direction, rtol=1e-6, atol=1e-8)
     assert sum(op.name == "loop" for op in found.tape.ops) == 4
+
+
+def pulled(x: Any) -> Any:
+    """Twenty steps of two numbers, which repeat."""
+    first, second = x[0], x[1]
+    for _ in range(20):
+        pull = x[2] / (first * first + second * second + 0.3)
+        first, second = first + 0.1 * second - 0.02 * pull * first, second - 0.1 * pull * first + 0.03 * first * second
+    return first * second + first**2
+
+
+def test_steps_that_repeat_stay_a_loop_in_a_hessian() -> None:
+    point = np.array([0.7, -0.4, 1.3])
+    found, straight = yota.hessian(pulled), yota.hessian(pulled, effort="high")
+    for each in (found, straight):
+        np.testing.assert_allclose(each(point), stepped(pulled, point), rtol=1e-6, atol=1e-8)
+    assert len(found.source.splitlines()) * 2 < len(straight.source.splitlines())

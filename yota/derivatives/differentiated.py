@@ -24,6 +24,8 @@ from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived, name_of
 from yota.ir.tape import Tape
+from yota.passes import roll
+from yota.passes.periods import Worth
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.tracing.record import Leaf, Recording, record
@@ -212,7 +214,8 @@ class Differentiated:
             how = {"live": True, "around": around, "statics": arguments.statics, **how}  # type: ignore[dict-item]
             # CUDA code has no loops.
             how["rolls"] = target.name != "cuda"
-            return rolled(self.recorded(function, arguments, layout, forms, registry=registry(), **how))
+            found = self.recorded(function, arguments, layout, forms, registry=registry(), **how)
+            return rolled(found, self.worth(target))
 
         first = recorded()
         found = self.derived(first, arguments, layout, forms, target)
@@ -220,6 +223,10 @@ class Differentiated:
             return found.valued(recorded(exact=True))
         mergeable = self.merges and not (found.aux or found.rows or found.relied)
         return replace(found, recorded=first) if mergeable else found
+
+    def worth(self, target: Target) -> Worth:
+        """Lengths from which ops that repeat become a loop."""
+        return roll.LONG
 
     def recorded(
         self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any

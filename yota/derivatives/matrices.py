@@ -26,6 +26,7 @@ from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaE
 from yota.ir.callables import name_of
 from yota.ir.tape import Op, Tape
 from yota.passes import pipeline
+from yota.passes.periods import Worth
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording
 from yota.tracing.results import ResultForm, parted
@@ -38,6 +39,9 @@ _UNROLLED = 2
 """Length ratio of scalar code that was expanded from array code."""
 _FEW, _LONG_CODE = 16, 2000
 """Largest number of Hessian rows computed without its pattern, one by one or at once, for gradients of so many ops."""
+
+_SOON = Worth(trips=8, ops=192)
+"""Lengths from which a run becomes a loop in a Hessian: straight code is slow to compile, for the few calls of it."""
 
 
 class Matrices(Differentiated):
@@ -75,6 +79,11 @@ class Matrices(Differentiated):
         if reason.what is None:
             return Joint(function, leaf.argument, self.wanted, self._matrix)
         return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=reason.what)
+
+    def worth(self, target: Target) -> Worth:
+        """Lengths from which ops that repeat become a loop."""
+        soon = self.wanted.order == 2 and target.name == "numpy" and target.effort == "quick"
+        return _SOON if soon else super().worth(target)
 
     def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first leaf of a structure."""
