@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{workload.name:20} {workload.title}")
         return 0
     others = ["launches"] if "cuda" in (options.target or ()) else ["overheads"]
-    known = [*WORKLOADS, *others, "first", "loops"]
+    known = [*WORKLOADS, *others, "first", "loops", "solvers"]
     unknown = sorted(set(options.names) - set(known))
     if unknown:
         print(f"no workload {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
@@ -44,7 +44,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "names",
         nargs="*",
         metavar="NAME",
-        help="workloads, `overheads`, `launches`, `first`, `loops`; without any all but the last two",
+        help="workloads, `overheads`, `launches`, `first`, `loops`, `solvers`; without any all but the last three",
     )
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument("--target", action="append", metavar="TARGET", help="a target of yota; may be repeated")
@@ -68,6 +68,7 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
     from benchmarks.peers.yota import gpu_obstacle
     from benchmarks.report import show_results
     from benchmarks.runner import Settings, run_workload
+    from benchmarks.solvers import measure_solvers, show_solvers
     from benchmarks.workloads import WORKLOADS
 
     quick = Settings(repeats=3, shortest=0.001, fresh=1, quick=True)
@@ -81,7 +82,11 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
     results: dict[str, Any] = {"machine": describe_machine(), "settings": vars_of(settings), "workloads": {}}
     if "cuda" in (options.target or ()):
         results["machine"]["gpu"] = describe_gpu()
-    tables: dict[str, tuple[Any, Any]] = {"first": (measure_first, show_first), "loops": (measure_loops, show_loops)}
+    tables: dict[str, tuple[Any, Any]] = {
+        "first": (measure_first, show_first),
+        "loops": (measure_loops, show_loops),
+        "solvers": (lambda: measure_solvers(quick=options.quick), show_solvers),
+    }
     failures = 0
     for name in names:
         obstacle = gpu_obstacle() if name == "launches" else None

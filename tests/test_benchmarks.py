@@ -24,6 +24,7 @@ from benchmarks.markdown import markdown
 from benchmarks.peers import Peer, all_peers
 from benchmarks.roofline import estimate
 from benchmarks.runner import Settings, WrongGradientError, prepare, run_workload
+from benchmarks.solvers import CASES, Case, measure_solvers, show_solvers
 from benchmarks.timing import Call, interleave
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.gpu import GPU_WORKLOADS
@@ -52,6 +53,16 @@ def test_gradients_agree(name: str) -> None:
 def test_what_a_gpu_is_for_is_right(name: str) -> None:
     found = run_workload(GPU_WORKLOADS[name], peers("plain", "yota"), QUICK)
     assert set(found["contenders"]) == {"plain", "yota"}
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_functions_that_call_solvers(case: Case, capsys: Any) -> None:
+    found = measure_solvers((case,), quick=True)
+    assert found[case.name]["seconds"]["yota"] > 0
+    assert all(apart < 1e-4 for apart in found[case.name]["apart"].values())
+    show_solvers(found)
+    assert case.name in capsys.readouterr().out
 
 
 @needs_compiler

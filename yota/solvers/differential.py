@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.solvers.calls import Call, recorded
-from yota.solvers.collocation import ImplicitSteps, Odeint
+from yota.solvers.collocation import MERGED, ImplicitSteps, Odeint
 from yota.solvers.events import events_of, with_events
 from yota.solvers.explicit import ExplicitSteps
 from yota.tracing.implementations import calls_back
@@ -35,6 +35,7 @@ def _solve_ivp(trace: Trace, *args: Any, **keywords: Any) -> Any:
     kind = ImplicitSteps if issubclass(method, implicit) else ExplicitSteps
     host = kind(call.name, call.inner, lambda functions, *others: host.taken(call, functions, others))
     host.method, host.others, host.events = method, call.others, events_of(call)
+    host.every = MERGED if issubclass(method, module.BDF) else 1
     host.keeps = bool(host.events or call.arguments["dense_output"])
     options = call.arguments["options"]
     given = any(options.get(name) is not None for name in ("jac", "jac_sparsity", "lband", "uband"))

@@ -33,13 +33,21 @@ class Track:
     sol: what gives the state at any time, where it is kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, every: int = 1) -> None:
         self.knots: list[float] = []
+        self.every = every
         self.between: list[Any] = []
         self.times: Any = ()
         self.wanted = self.finished = True
         self.failure = ""
         self.sol: Any = None
+
+    @property
+    def ends(self) -> list[float]:
+        """Where steps of the scheme end: each is as long as ``every`` of SciPy's, if the user chose the times."""
+        if self.every == 1 or not self.wanted:
+            return self.knots
+        return [*self.knots[: -1 : self.every], self.knots[-1]]
 
     def recording(self, method: Any, *, dense: bool) -> Any:
         """The method, which fills this track."""
@@ -77,6 +85,7 @@ class Steps(Host):
     operands: which operand ``y0``, ``t_span`` and ``t_eval`` are, where they are traced; else their values.
     numbers: which result is what; the states at ``place``, for each time one row if ``rows``.
     failure: see `Track`, of the run that was recorded.
+    every: how many of the solver's steps are one of the scheme's.
     others: the values beside those that functions read.
     events: attributes of functions whose zeros SciPy looks for.
     keeps: whether the last run is kept, for states at other times.
@@ -90,6 +99,7 @@ class Steps(Host):
     method: Any
     failure = ""
     room = 0
+    every = 1
     keeps = single = False
     parent: Steps | None = None
     others: Sequence[Any] = ()
@@ -141,20 +151,21 @@ class Steps(Host):
         found = solution_at(self.place)(whole)
         if self._inner.trace is not None:
             self.failure = track.failure
-        count = len(track.knots) - 1
+        knots = track.ends
+        count = len(knots) - 1
         self.room = self.room or max(_FEWEST, 2 * count)
         arrays, ended = found.arrays, found.ended or [int(track.finished)]
         if count > self.room:
             arrays = []
         elif not track.failure:
-            ends = np.array(track.knots + [track.knots[-1]] * (self.room - count))
+            ends = np.array(knots + [knots[-1]] * (self.room - count))
             last = (np.arange(self.room + 1) >= count) & track.finished
             arrays = [*arrays, ends, last, *self.kept(track)]
         return Stepped(arrays, ended, whole, track)
 
     def integrated(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
         """Call SciPy; where the steps ended, and what it gives."""
-        track = Track()
+        track = Track(self.every)
         instead = {"method": track.recording(self.method, dense=self.dense), **self.more(call, functions)}
         if self.keeps:
             instead["dense_output"] = True
