@@ -71,6 +71,13 @@ def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple
                 each / 2 if type.dtype.kind == "f" else each for each, type in zip(samples, operands, strict=True)
             )
             result = primitive.function(*halves, **dict(static))
+        except np.linalg.LinAlgError:
+            # Of whole numbers a sample is 0, which is a valid index and no regular matrix.
+            regular = (
+                each if type.differentiable else sample(TensorType(np.dtype(float), type.shape)).astype(type.dtype)
+                for each, type in zip(samples, operands, strict=True)
+            )
+            result = primitive.function(*regular, **dict(static))
     if isinstance(result, (tuple, list)):
         return tuple_of([strong(type_of(each)) for each in result])
     return strong(type_of(result))
