@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 import yota
+from tests.generation.test_sizes import looping
 from yota.errors import ArgumentError, StaleTapeError
 
 RANDOM = np.random.default_rng(5)
@@ -126,15 +127,6 @@ def test_strict_has_numpys_bits(size: int) -> None:
 
     x = RANDOM.normal(size=size)
     assert yota.value_and_grad(f, args={"x": "float64[N]"}, strict=True)(x)[0] == f(x)
-
-
-def looping(x):
-    total = 0.0
-    for i in range(len(x)):
-        total = total + x[i] ** 2
-        if i == 20:
-            break
-    return total
 
 
 def test_a_loop_over_a_size_that_ends_early_is_named() -> None:

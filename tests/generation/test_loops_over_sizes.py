@@ -8,6 +8,7 @@ import pytest
 import yota
 from tests.codegen.compiled import needs_compiler
 from tests.generation.test_c import COMPILERS, built
+from tests.generation.test_sizes import looping
 from tests.generation.test_sizes_in_c import called
 from yota.errors import ArgumentError, YotaError
 
@@ -120,15 +121,6 @@ def branching(x):
     return total if len(x) < 9 else total * 2
 
 
-def cut(x):
-    total = 0.0
-    for i in range(len(x)):
-        total = total + x[i] ** 2
-        if i == 20:
-            break
-    return total
-
-
 def halved(x):
     total = x[0]
     while len(x) > 1:
@@ -137,7 +129,7 @@ def halved(x):
     return total
 
 
-@pytest.mark.parametrize("f", [branching, cut, halved])
+@pytest.mark.parametrize("f", [branching, looping, halved])
 def test_loops_that_are_another_at_other_sizes_are_refused(f):
     with pytest.raises((ArgumentError, YotaError), match="N"):
         yota.value_and_grad(f, args={"x": "float64[N]"})

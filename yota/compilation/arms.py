@@ -15,8 +15,7 @@ import numpy as np
 
 from yota.ir import catalog
 from yota.ir.tape import Guard, Op, Tape
-
-__all__ = ["TAKE_SELECTS", "Alignment", "Arms", "Select", "constant_key", "uses"]
+from yota.ir.types import TensorType
 
 _COMPARISONS = ("greater", "greater_equal", "less", "less_equal")
 TAKE_SELECTS = {
@@ -58,19 +57,10 @@ class Arms:
 class Alignment:
     """Walks a tape and a recording side by side.
 
-    Parameters
-    ----------
-    ours, arms
-        The tape, and its branches that became selects.
-    known
-        The outcome of each guard in all recordings that the tape stands for; None if they differ.
-    theirs
-        The tape of the recording.
-
-    Attributes
-    ----------
-    constants
-        The scalar constants of the recording, by the position (result, operand) of their use in ``tape``.
+    ours, arms: the tape, and its branches that became selects.
+    known: the outcome of each guard in all recordings that the tape stands for; None if they differ.
+    theirs: the tape of the recording.
+    constants: the scalar constants of the recording, by the position (result, operand) of their use in `tape`.
     """
 
     def __init__(self, ours: Tape, arms: Arms, known: Sequence[bool | None], theirs: Tape) -> None:
@@ -212,8 +202,9 @@ class Alignment:
         """A select between a variable and one of the recording, as an operand of ``op``."""
         if (one, other) in self._made:
             return self._made[one, other]
-        old, new = self._old(one, other), self._new(one, other)
-        types = self._builder.types
+        types, constants = self._builder.types, self._builder.constants
+        old = self._typed(constants, one, self.theirs.types[other], one)
+        new = self._typed(self.theirs.constants, other, types[one], self._back.get(other))
         if old is None or new is None or types[old] != types[new]:
             return None
         turned = list(self._turned())
@@ -230,22 +221,14 @@ class Alignment:
         self._back[other] = made
         return made
 
-    def _old(self, one: int, other: int) -> int | None:
-        """``one``; a constant gets the type of ``other``."""
-        constants = self._builder.constants
-        if one not in constants:
-            return one
-        return None if isinstance(constants[one], np.ndarray) else self._constant(constants[one], self.theirs, other)
-
-    def _new(self, one: int, other: int) -> int | None:
-        """The variable for one of the recording; a constant gets the type of ``one``."""
-        if other in self.theirs.constants:
-            value = self.theirs.constants[other]
-            return None if isinstance(value, np.ndarray) else self._constant(value, self.ours, one)
-        return self._back.get(other)
-
-    def _constant(self, value: Any, tape: Tape, like: int) -> int:
-        return self._builder.constant_of(value, tape.types.get(like) or self._builder.types[like])
+    def _typed(
+        self, constants: Mapping[int, Any], variable: int, type: TensorType, otherwise: int | None
+    ) -> int | None:
+        """A scalar constant with ``type``; None for an array, ``otherwise`` for what is no constant."""
+        if variable not in constants:
+            return otherwise
+        value = constants[variable]
+        return None if isinstance(value, np.ndarray) else self._builder.constant_of(value, type)
 
     def _takes(self, op: Op | None, variable: int) -> bool:
         """Whether a variable may be selected as an operand of ``op``: a constant changes what is differentiated."""
@@ -279,10 +262,14 @@ class Alignment:
     def _branch(self, place: int, other: int, count: int, others: int) -> bool:
         """Add the arms of a branch: ``count`` ops of ours, and ``others`` of the recording."""
         guard = next(self._turned(), None)
-        mine, its = self.ours.ops[place : place + count], self.theirs.ops[other : other + others]
+        theirs = self.theirs
+        mine, its = self.ours.ops[place : place + count], theirs.ops[other : other + others]
         inside = any(place < each.after < place + count for each in self.ours.guards)
-        inside = inside or any(other < each.after < other + others for each in self.theirs.guards)
-        if guard is None or inside or not all(map(self._is_arithmetic, (*mine, *its), self._tapes(count, others))):
+        inside = inside or any(other < each.after < other + others for each in theirs.guards)
+        arithmetic = all(
+            self._is_arithmetic(op, tape) for ops, tape in ((mine, self.ours), (its, theirs)) for op in ops
+        )
+        if guard is None or inside or not arithmetic:
             return False
         if any(
             each.result in self._arms or each.result in self._selects for each in self.ours.ops[place:][: count + 1]
@@ -292,29 +279,20 @@ class Alignment:
             self._builder.ops.append(op)
             self._arms[op.result] = guard, not self.outcomes[guard]
         for op in its:
-            operands = [self._taken(each) for each in op.operands]
-            if None in operands:
+            taken = (
+                self._typed(theirs.constants, each, theirs.types[each], self._back.get(each)) for each in op.operands
+            )
+            operands = [each for each in taken if each is not None]
+            if len(operands) < len(op.operands):
                 return False
             self._builder.location = op.location
-            known = [each for each in operands if each is not None]
-            type = self.theirs.types[op.result]
-            made = self._builder.emit(op.primitive, known, op.static, type)
+            made = self._builder.emit(op.primitive, operands, op.static, theirs.types[op.result])
             self._arms[made] = guard, self.outcomes[guard]
             self._pair(made, op.result)
             for position, each in enumerate(op.operands):
-                if each in self.theirs.constants:
-                    self.constants[made, position] = self.theirs.constants[each]
+                if each in theirs.constants:
+                    self.constants[made, position] = theirs.constants[each]
         return True
-
-    def _tapes(self, count: int, others: int) -> list[Tape]:
-        return [self.ours] * count + [self.theirs] * others
-
-    def _taken(self, variable: int) -> int | None:
-        """The variable for an operand of the recording."""
-        if variable not in self.theirs.constants:
-            return self._back.get(variable)
-        value = self.theirs.constants[variable]
-        return None if isinstance(value, np.ndarray) else self._builder.constant_of(value, self.theirs.types[variable])
 
     def _is_arithmetic(self, op: Op, tape: Tape) -> bool:
         """Whether an op may be computed though its arm is not taken."""
