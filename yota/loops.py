@@ -21,6 +21,7 @@ from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.passes import dce
 from yota.tracing.indices import offset
+from yota.tracing.interpreter import repeats
 from yota.tracing.record import Leaf, record
 from yota.tracing.results import ResultForm, taken_apart
 from yota.tracing.state import current
@@ -162,6 +163,9 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: A
             x = body(x)
         return x
     return _Recorder("while_loop", body, lambda index, carry, row: (body(carry), None), x, condition=condition).run()[0]
+
+
+repeats.follows(while_loop)
 
 
 def _scanned(

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+import yota.loops
 import yota.solvers
 import yota.tapes  # noqa: F401
 from yota.autodiff.reverse import gradient_tape, zeros_like

@@ -108,7 +108,7 @@ def run(tape: Tape, worth: Worth = LONG) -> Tape:
         found += _with_loops(Columns(dce.run(_Forwarding(tape).run()), worth))
     if not found or len(found[0]) >= worth.ops:
         found += _with_loops(columns)
-    return min(found, key=len, default=replace(tape, ops=tuple(tape.ops)))
+    return min(found, key=len) if found else replace(tape, ops=tuple(tape.ops))
 
 
 def _with_loops(columns: Columns) -> list[Tape]:

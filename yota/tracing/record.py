@@ -19,6 +19,7 @@ from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
+from yota.tracing.first_run import FirstRun
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.leaving import SHIFTS, Interpret, left, refusal
 from yota.tracing.location import name_variables, places_of, raised_at
@@ -30,7 +31,7 @@ from yota.tracing.received import raised_by
 from yota.tracing.replay import same, same_arrays
 from yota.tracing.results import outputs
 from yota.tracing.sizes import Decision, Decisions, length, plain
-from yota.tracing.sources import FirstRun, Source
+from yota.tracing.sources import Source
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
 

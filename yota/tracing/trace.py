@@ -35,8 +35,8 @@ from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
+    from yota.tracing.first_run import FirstRun
     from yota.tracing.sizes import Decisions
-    from yota.tracing.sources import FirstRun
 
 _SCALARS = frozenset((bool, int, float, complex))
 _COMPILED = (BuiltinFunctionType, np.ufunc)

@@ -157,7 +157,7 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():
         return False
     called = Called.of(function, tuple(keywords))
-    if called.writes(trace.outlets):
+    if called.writes(trace.outlets) and trace.first_run.skips_output:
         return True
     is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.first_run.own
     if (

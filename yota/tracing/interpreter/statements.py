@@ -14,6 +14,7 @@ from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.calls import call, ready, special
 from yota.tracing.interpreter.effects import enters
 from yota.tracing.interpreter.expressions import decorated, function_of, is_true
+from yota.tracing.interpreter.repeats import is_looped
 from yota.tracing.interpreter.tables import Completion, Running, block, evaluate, execute, executes
 from yota.tracing.state import current
 
@@ -188,10 +189,17 @@ def _if(activation: Activation, part: ast.If) -> Running:
 
 @block(ast.While)
 def _while(activation: Activation, part: ast.While) -> Running:
+    if is_looped(activation, part):
+        return None
+    trips = 0
     while is_true(activation, part.test):
         completion = yield from execute(activation, part.body)
         if completion is not None and completion.kind != "continue":
             return None if completion.kind == "break" else completion
+        trips += 1
+        # What is tested may be a constant ahead of the first trip, as the error of a first guess.
+        if trips == 1 and is_looped(activation, part):
+            return None
     return (yield from execute(activation, part.orelse))
 
 

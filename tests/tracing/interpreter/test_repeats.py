@@ -1,0 +1,154 @@
+"""A ``while`` on traced values is one loop of the tape, for every number of trips; or it is recorded step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import yota
+
+STARTS = np.random.default_rng(0).uniform(0.3, 8.0, 40)
+SEEN: list[float] = []
+
+
+def cube(x, a):
+    return x**3 - a
+
+
+def slope(x):
+    return 3 * x * x
+
+
+def newton(a, x):
+    while abs(cube(x, a)) > 1e-12:
+        x = x - cube(x, a) / slope(x)
+    return x
+
+
+def counted(a, x):
+    trips, change = 0, 1.0
+    while change > 1e-12 and trips < 50:
+        new = 0.5 * (x + a / x)
+        change = abs(new - x)
+        x = new
+        trips += 1
+    return x + 0.001 * a * trips
+
+
+def several(a, x):
+    place, speed, time = np.array([1.0, 0.5]) * x, np.zeros(2), 0.0
+    while np.sum(place**2) < 400.0 * x:
+        step = 0.1 * a * place
+        speed = speed + step
+        place = place + 0.1 * speed
+        time = time + 0.1
+    return np.sum(place * speed) + time * a
+
+
+def nested(a, x):
+    total = 0.0
+    while total < 10 * a:
+        y = x
+        while y > 0.5:
+            y = y * 0.5
+        total = total + y + a
+        x = x * 1.1
+    return total * x
+
+
+def value_of(function, *args):
+    return float(function(*args))
+
+
+@pytest.mark.parametrize("function", [newton, counted, several], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("options", [{}, {"target": "c"}], ids=["numpy", "c"])
+def test_one_tape_for_every_number_of_trips(function, options):
+    gradient = yota.value_and_grad(yota.interpreted(function), **options)
+    for start in STARTS:
+        value, found = gradient(2.0, float(start))
+        assert value == pytest.approx(value_of(function, 2.0, start), rel=1e-12)
+        step = 1e-6
+        moved = [value_of(function, 2.0 + side * step, start) for side in (1, -1)]
+        assert found == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-4)
+    assert "loop" in gradient.tape.operations
+    assert "1 compiled, 40 calls" in str(gradient.info())
+
+
+def test_loops_within_loops():
+    gradient = yota.value_and_grad(yota.interpreted(nested))
+    for start in STARTS[:9]:
+        value, found = gradient(2.0, float(start))
+        assert value == pytest.approx(nested(2.0, start), rel=1e-13)
+        moved = [nested(2.0 + side * 1e-6, start) for side in (1, -1)]
+        assert found == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-5)
+
+
+def left(a, x):
+    while True:
+        x = x - cube(x, a) / slope(x)
+        if abs(cube(x, a)) < 1e-12:
+            break
+    return x
+
+
+def noted(a, x):
+    while abs(cube(x, a)) > 1e-12:
+        SEEN.append(1.0)
+        x = x - cube(x, a) / slope(x)
+    return x + a * len(SEEN)
+
+
+def told(a, x):
+    SEEN.append(0.0)
+    return abs(cube(x, a))
+
+
+def told_of(a, x):
+    while told(a, x) > 1e-12:
+        x = x - cube(x, a) / slope(x)
+    return x + a * len(SEEN)
+
+
+def printed(a, x):
+    while abs(cube(x, a)) > 1e-12:
+        print("trip")
+        x = x - cube(x, a) / slope(x)
+    return x
+
+
+def known_only_there(a, x):
+    while abs(cube(x, a)) > 1e-12:
+        last = cube(x, a)
+        x = x - last / slope(x)
+    return x + last
+
+
+def written(a, x):
+    y = z = np.array([x, a])
+    while y[0] < 9.0:
+        y *= a
+    return np.sum(y * z)
+
+
+def chosen(a, x):
+    while x > 1.0:
+        x = x * 0.4 if x > 4.0 else x - 0.3
+    return x * a
+
+
+@pytest.mark.parametrize(
+    "function", [left, noted, told_of, printed, known_only_there, written, chosen], ids=lambda each: each.__name__
+)
+def test_what_does_more_than_compute_is_recorded_step_by_step(function, capsys):
+    SEEN.clear()
+    plain = value_of(function, 2.0, 7.0)
+    kept, text = list(SEEN), capsys.readouterr().out
+    SEEN.clear()
+    value, found = yota.value_and_grad(yota.interpreted(function))(2.0, 7.0)
+    assert (kept, text) == (SEEN, capsys.readouterr().out)
+    assert value == pytest.approx(plain, rel=1e-13)
+    moved = []
+    for side in (1, -1):
+        SEEN.clear()
+        moved.append(value_of(function, 2.0 + side * 1e-6, 7.0))
+    assert found == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-4)
