@@ -189,3 +189,32 @@ def test_tolerances_have_no_derivative(name):
     x = np.linalg.solve(matrix.toarray(), [1.0, 2.0])
     np.testing.assert_allclose(found[0], np.linalg.solve(matrix.toarray(), 2 * x), rtol=1e-8)
     assert found[1] == 0.0
+
+
+def test_code_that_relies_on_what_solve_triangular_overwrites():
+    def loss(a, b):
+        work = np.array(b)
+        scipy.linalg.solve_triangular(a, work[1:], lower=True, overwrite_b=True)
+        return np.sum(work * np.array([1.0, 2.0, 3.0]))
+
+    assert yota.gradcheck(loss, np.array([[2.0, 0.0], [1.0, 3.0]]), np.array([1.0, 2.0, 4.0]))
+
+
+@pytest.mark.parametrize("form", ["data", "gram"])
+def test_orthogonal_matching_pursuit(form):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    random = np.random.default_rng(3)
+    x = random.standard_normal((20, 5))
+    y = x @ np.array([0.0, 2.0, 0.0, -1.0, 0.5]) + 0.01 * random.standard_normal(20)
+
+    def loss(x, y):
+        if form == "gram":
+            return np.sum(linear_model.orthogonal_mp_gram(x.T @ x, x.T @ y, n_nonzero_coefs=3) ** 2)
+        return np.sum(linear_model.orthogonal_mp(x, y, n_nonzero_coefs=3) ** 2)
+
+    assert yota.gradcheck(loss, x, y)
+    chosen = [1, 3, 4]
+    found, g = yota.grad(loss, x, y)
+    w = np.linalg.lstsq(x[:, chosen], y)[0]
+    assert found == pytest.approx(np.sum(w * w), rel=1e-12)
+    np.testing.assert_allclose(g[1], np.linalg.pinv(x[:, chosen]).T @ (2 * w), rtol=1e-10)

@@ -25,8 +25,10 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
     ufuncs,
 )
 from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
+    bands,
     compiled,
     distributions,
+    equations,
     factors,
     filters,
     fitpack,

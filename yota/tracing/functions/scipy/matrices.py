@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.tracing.functions.linalg import hermitian
 from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
+from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -92,12 +91,6 @@ def _lstsq(trace: Trace, a: Any, b: Any, cond: Any, lapack_driver: Any) -> Any:
     return found, residuals[0] if full else residuals, rank, singular
 
 
-@records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov")
-def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
-    a = trace.traced(a)
-    return trace.apply(trace.registry.primitive("solve_sylvester"), (a, np.conjugate(a.T), q))
-
-
 @records("scipy.linalg", "norm")
 def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
@@ -111,8 +104,19 @@ def _det(trace: Trace, a: Any) -> Any:
 
 @records("scipy.linalg", "solve_triangular")
 def _solve_triangular(
-    trace: Trace, a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
+    trace: Trace,
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    **_: Any,
 ) -> Any:
+    if overwrite_b and is_tracer(b) and b.ndim == 1:
+        # Code may rely on that the solution stands there.
+        b[...] = _solve_triangular(trace, a, b, trans, lower, unit_diagonal)
+        return b
     a, b = trace.traced(a), trace.traced(b)
     if a.ndim > 2 and b.ndim == 1:
         b = np.broadcast_to(b[:, None], (*a.shape[:-1], 1))
@@ -155,45 +159,6 @@ def _square(name: str, trace: Trace, A: Any) -> Any:
     """The form of a function of one square matrix."""
     known = trace.registry.primitive(name)
     return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
-
-
-def _riccati(name: str, trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
-    """SciPy's solution, and two of Newton's steps from there, which have the first and second derivative of the root.
-
-    D. L. Kleinman, On an iterative technique for Riccati equation computations, IEEE Transactions on Automatic Control
-    13 (1968).
-    """
-    a, b, q, r = (np.atleast_2d(trace.traced(each)) for each in (a, b, q, r))
-    # With an input for each state, there is a solution for any sizes of identity matrices.
-    more = max(a.shape[0] - b.shape[1], 0)
-    inputs = np.pad(b, ((0, 0), (0, more)))
-    weights = np.pad(r, ((0, more), (0, more))) + np.diag([0.0] * b.shape[1] + [1.0] * more)
-    found = trace.apply(trace.registry.primitive(f"_{name}_riccati"), (a, inputs, q, weights))
-    solve = getattr(sys.modules["scipy.linalg"], f"solve_{name}_lyapunov")
-    back = np.conjugate(b.T)
-    for _ in range(2):
-        if name == "continuous":
-            gain = np.linalg.solve(r, back @ found)
-        else:
-            gain = np.linalg.solve(r + back @ found @ b, back @ found @ a)
-        cost = q + np.conjugate(gain.T) @ r @ gain
-        found = solve(np.conjugate((a - b @ gain).T), -cost if name == "continuous" else cost)
-    return found
-
-
-@records("scipy.linalg", "solve_continuous_are")
-def _continuous_riccati(trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
-    return _riccati("continuous", trace, a, b, q, r)
-
-
-@records("scipy.linalg", "solve_discrete_are")
-def _discrete_riccati(trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
-    return _riccati("discrete", trace, a, b, q, r)
-
-
-@records("scipy.linalg", "solve_sylvester")
-def _solve_sylvester(trace: Trace, a: Any, b: Any, q: Any) -> Any:
-    return trace.apply(trace.registry.primitive("solve_sylvester"), (a, b, q))
 
 
 @records("scipy.linalg", "block_diag")
