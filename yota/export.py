@@ -26,7 +26,7 @@ _TARGETS = {
     "numpy": collected,
     "c": c_contents.collected,
     "cuda": cuda_contents.collected,
-    "javascript": tabled.collected,
+    **dict.fromkeys(("fortran", "javascript"), tabled.collected),
 }
 _CONTENTS = ("value", "gradient", "jacobian", "hessian", "hvp")
 
@@ -114,7 +114,8 @@ def generate(
     target
         ``"numpy"``: one Python file that needs numpy only. ``"c"``: a C99 file and its header that need libm only.
         ``"cuda"``: a CUDA file with kernels and functions that launch them, and a Python file that does so with CuPy.
-        ``"javascript"``: an ES module of functions on numbers and ``Float64Array``.
+        ``"fortran"``: a Fortran 2018 module, whose functions C calls too. ``"javascript"``: an ES module of functions
+        on numbers and ``Float64Array``.
     name
         Name of the function in the module; its own by default.
     wrt

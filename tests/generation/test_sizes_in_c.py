@@ -17,8 +17,10 @@ from tests.codegen.compiled import needs_compiler
 from tests.generation.test_c import COMPILERS, NUMBERS, STRICT, built, built_extension
 from tests.generation.test_sizes import coupled, lennard_jones, moments, rosenbrock, spread
 from yota import errors
-from yota.generation.c.arithmetic import real, whole
-from yota.generation.c.filling import COUNTERS, filling
+from yota.codegen.c.dialect import C
+from yota.codegen.c.statements import Made, put_in_place
+from yota.generation.c.arithmetic import SizeNames, real, whole
+from yota.generation.c.filling import COUNTERS, filling, triangle
 from yota.generation.c.proof import proved
 from yota.generation.conditions import Conditions
 from yota.generation.patterns import array_text
@@ -275,8 +277,10 @@ def test_arrays_of_sizes_are_made_in_c(make: Any, tmp_path: Path) -> None:
     kind = {"float64": "double", "float32": "float", "int64": "int64_t"}[value.dtype.name]
     extents = [samples.whole([np.shape(make(size["N"]))[axis] for size in samples.sizes]) for axis in range(value.ndim)]
     shape = [str(whole(str(each), {"N": "n"})) for each in extents]
-    *loops, statement = filling(text, "out", shape, kind, {"N": "n"}, COUNTERS)
-    body = "\n".join([*loops, statement])
+    names = SizeNames({"N": "n"})
+    loops, element = filling(text, "out", shape, value.dtype, names, COUNTERS)
+    counted = triangle(text, names) is not None
+    body = "\n".join(C.printed(put_in_place([Made("out", kind, "", value.size, loops, element, counted)], C)))
     (tmp_path / "made.c").write_text(
         "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n"
         f"void make(ptrdiff_t n, {kind} *out)\n{{\n{body}\n}}\n"

@@ -35,8 +35,9 @@ Write a CUDA file with kernels and launch functions, and a Python file that laun
 
     yota generate pkg.energy:potential --arg "x=float64[N,3]" --target cuda -o src/potential.cu
 
-Write an ES module for Node.js and browsers:
+Write a Fortran module whose functions C calls too, or an ES module for Node.js and browsers:
 
+    yota generate pkg.energy:potential --arg "x=float64[N,3]" --target fortran -o src/potential.f90
     yota generate pkg.energy:potential --arg "x=float64[N,3]" --target javascript -o src/potential.mjs
 
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
@@ -63,6 +64,7 @@ class Target(str, Enum):
     numpy = "numpy"
     c = "c"
     cuda = "cuda"
+    fortran = "fortran"
     javascript = "javascript"
 
 
@@ -86,11 +88,12 @@ class Content(str, Enum):
 _ENDINGS = {
     "c": (".c", "its header gets the same name with .h"),
     "cuda": (".cu", "the Python file that launches it gets the same name with .py"),
-    "javascript": (".mjs", "as an ES module"),
+    "fortran": (".f90", "free form"),
+    "javascript": (".mjs", "an ES module"),
 }
 """Suffixes of the first file, with a remark."""
 
-_LEXERS = {"numpy": "python", "javascript": "javascript"}
+_LEXERS = {"numpy": "python", "fortran": "fortran", "javascript": "javascript"}
 _USUAL = [Content.value, Content.gradient]
 
 Function = Annotated[

@@ -31,6 +31,7 @@ class Language:
         elements where several elements are chosen in one round of a loop (its bug 114375).
     inlines: whether all loops stand in the function, rather than in functions that it calls.
     needs: what else is needed, for a message.
+    either: how two conditions are joined of which one is enough.
     ahead: whether a scope declares its names before all else.
     more: what ends a line that the next one continues.
     """
@@ -38,6 +39,7 @@ class Language:
     name = ""
     reads_apart = False
     inlines = True
+    either = "||"
     ahead = False
     needs = ""
     more = ""
@@ -85,6 +87,10 @@ class Language:
         """The smaller of two sizes."""
         raise NotImplementedError
 
+    def larger(self, one: str, other: str) -> str:
+        """The larger of two sizes."""
+        raise NotImplementedError
+
     def names(self, function: str, known: Iterable[str] = ()) -> Names:
         """Names for a function."""
         raise NotImplementedError
@@ -117,13 +123,14 @@ class Language:
         return found
 
     def scoped(self, statements: Sequence[Statement]) -> list[str]:
-        """The lines of a scope."""
-        declared: list[str] = []
-        if self.ahead:
-            named = (each for each in statements if isinstance(each, (Define, Memory, Room, Variable)))
-            declare = macros(f"{self.folder}/statements.jinja", "Declared")
-            declared = [line for each in named for line in declare(each).split("\n")[:-1]]
-        return [*declared, *self.printed(statements)]
+        """The lines of a scope, with declarations ahead where the language has them there."""
+        lines = self.printed(statements)
+        named = [each for each in statements if isinstance(each, (Define, Loop, Memory, Room, Variable))]
+        if not self.ahead or not named:
+            return lines
+        template = f"{self.folder}/statements.jinja"
+        declared = dict.fromkeys(macros(template, "Declared")(each).strip() for each in named)
+        return macros(template, "Block")(list(declared), lines).split("\n")[:-1]
 
 
 def filled(statement: str, more: str = "", width: int = _WIDTH) -> list[str]:
@@ -154,7 +161,10 @@ class _OwnNames(Names):
 
 
 _KINDS = {"f": "real", "i": "whole", "u": "whole", "b": "truth"}
-_ALIASES = {"mod": "remainder", "true_divide": "divide", "pow": "power"}
+_ALIASES = {
+    "mod": "remainder", "true_divide": "divide", "pow": "power", "abs": "absolute", "fabs": "absolute",
+    "conj": "conjugate", "radians": "deg2rad", "degrees": "rad2deg",
+}  # fmt: skip
 
 
 class Tabled(Language):
@@ -168,13 +178,20 @@ class Tabled(Language):
         table.read_string(template_text(f"{folder}/language.ini"))
         self.table = {section: dict(table[section]) for section in table.sections()}
         self.own = own = self.table["language"]
+        self.either = own["either"]
         self.name, self.ending = own["name"], own["ending"]
-        self.ahead, self.more = own.get("ahead") == "yes", own.get("more", "")
+        self.ahead, self.more = "ahead" in own, f" {own['more']}" if "more" in own else ""
 
     def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         """How a primitive is written, from the section for the kind of its operands."""
-        entry = self.table.get(_KINDS.get(dtype.kind, ""), {}).get(_ALIASES.get(name, name))
-        return None if entry is None else self._spelling(entry)
+        entry = self.entry(dtype.kind, name)
+        return self._spelling(entry) if entry else None
+
+    def entry(self, kind: str, name: str) -> str:
+        """The entry of a primitive in the section for a kind of operands, or for all kinds; empty if there is none."""
+        name = _ALIASES.get(name, name)
+        own = self.table.get(_KINDS.get(kind, ""))
+        return "" if own is None else own.get(name) or self.table["any"].get(name, "")
 
     def _spelling(self, entry: str) -> Spelling:
         word, text = entry.split(" ", 1)
@@ -235,6 +252,10 @@ class Tabled(Language):
     def smaller(self, one: str, other: str) -> str:
         """The smaller of two sizes."""
         return self.own["smaller"].format(one, other)
+
+    def larger(self, one: str, other: str) -> str:
+        """The larger of two sizes."""
+        return self.own["larger"].format(one, other)
 
     def names(self, function: str, known: Iterable[str] = ()) -> Names:
         """Names for a function."""

@@ -140,6 +140,14 @@ class Scope(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Return(Node):
+    """The end of the function with ``status`` under a condition, where nothing is to be given back."""
+
+    condition: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leave(Node):
     """The end of the function with ``status`` under a condition."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from yota.codegen.c.lines import harmless
 from yota.codegen.language import tabled
 from yota.codegen.render import render
 from yota.errors import ArgumentError
+from yota.generation.c import contents as c_contents
 from yota.generation.c.contents import head_lines, quoted_texts, recorded_decision, stem_of, tidied
 from yota.generation.c.sized import written_for_all_sizes
 from yota.generation.c.written import written
@@ -23,8 +26,6 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     language = tabled(request.target)
     if request.self_test:
         raise ArgumentError(f'self_test=True is not for target="{request.target}"; use target="c" or "numpy"')
-    if request.call.dimensions() or request.call.open:
-        raise ArgumentError(f'named sizes are not for target="{request.target}"; use target="c" or "numpy"')
     flat = flattened(request)
     found = written_for_all_sizes(flat) if flat.call.dimensions() else written(flat)
     sizes = [size for each in found.functions for size in each.sizes]
@@ -44,6 +45,12 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     }
     template = f"{language.folder}/module.jinja"
     parts = language.called(render(template, plan={**plan, "parts": []}))
+    # The same loops in C are held against NumPy at sizes that they were not made from.
+    proved = c_contents.collected(replace(request, target="c", stem=None))[1] if found.condition else ()
     notes = [f"{request.wish!r} is called {found.title} in the file"] if found.title != request.wish else []
     stem = stem_of(request.stem or found.title)
-    return {stem + language.ending: tidied(render(template, plan={**plan, "parts": parts}))}, tuple(notes)
+    notes += [each for each in proved if each not in notes]
+    return {stem + language.ending: tidied(render(template, plan={**plan, "parts": parts}))}, (
+        *notes,
+        *(each for each in proved if each not in notes),
+    )

@@ -59,6 +59,9 @@ class _C(Language):
     def smaller(self, one: str, other: str) -> str:
         return f"{one} < {other} ? {one} : {other}"
 
+    def larger(self, one: str, other: str) -> str:
+        return f"{one} > {other} ? {one} : {other}"
+
     def part(self, name: str, dtype: np.dtype[Any]) -> str:
         return f"{name}_{c_type(dtype)}"
 
@@ -75,7 +78,7 @@ class _Cuda(_C):
 
 C, CUDA = _C("c"), _Cuda("c")
 """C99, and what kernels of CUDA are written in."""
-_NATIVE: dict[str, Language] = {"c": C}
+_NATIVE: dict[str, Language] = {"c": C, "cuda": CUDA}
 
 
 def language_of(target: str) -> Language:

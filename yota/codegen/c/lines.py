@@ -192,7 +192,8 @@ class Writer:
         hint = self.values.hints.get(number)
         if hint is None and value.kind == "load":
             assert value.offset is not None
-            hint = text.partition("[")[0].removeprefix("float(") + _ending(value.offset, text)
+            mark = self.language.element("", "at")[0]
+            hint = text.partition(mark)[0].removeprefix("float(") + _ending(value.offset, text.partition(mark)[2])
         name = self.names.fresh(hint) if hint else self.names.numbered("t")
         lines.append(Define(self.language.type(value.dtype, value=True), name, text))
         self._texts[number] = Spelled(name)
@@ -278,13 +279,13 @@ class Writer:
             self.needs.parts.add((spelling.part, operand.dtype.name))
 
 
-def _ending(offset: Linear, text: str) -> str:
-    """What tells an element from the others in its name."""
+def _ending(offset: Linear, place: str) -> str:
+    """What tells an element from the others in its name; ``place`` is empty for a number."""
     constant = offset.constant.word if isinstance(offset.constant, Extent) else offset.constant
     if not offset.terms:
-        return f"_{constant}" if "[" in text else ""
+        return f"_{constant}" if place else ""
     numbers = (offset.constant, *(coefficient for _, coefficient in offset.terms))
     sizes = {name for number in extents_in(numbers) for name in number.word.split("_")}
-    words = text.partition("[")[2].rstrip("])").replace("(", "").split()
+    words = place.rstrip("])").replace("(", "").split()
     counters = "".join(word for word in words if word.isalpha() and word not in sizes)
     return f"_{counters}{constant}" if offset.constant > 0 else f"_{counters}"

@@ -40,6 +40,7 @@ from yota.codegen.names import Names
 from yota.codegen.tree import Assign, Copy, Define, Leave, Memory, Room, Scope, Statement, Unused, Variable
 from yota.errors import CodegenError
 from yota.ir.count import operations
+from yota.ir.extents import Extent
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -184,10 +185,11 @@ class _Function:
         definitions = [*map(self._made, made), *(define() for define in own.values())]
         heap = [each.name for each in definitions if isinstance(each, Memory)]
         printed = self.language.printed
+        lines = [*put_in_place(made, self.language), *lines]
         if self.language.inlines:
-            statements = self.language.scoped([*definitions, *put_in_place(made), *lines])
+            statements = self.language.scoped([*definitions, *lines])
         else:
-            statements = framed(printed(definitions), heap, [*put_in_place(made), *printed(lines)])
+            statements = framed(printed(definitions), heap, printed(lines))
         statements = [*printed(unused), *statements]
         return Body(tuple(kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), tuple(self.memory))
 
@@ -212,7 +214,7 @@ class _Function:
         kernel = self._kernel(group, self.name, inline=True)
         if is_on():
             check_steps(self.tape, [*before, kernel])
-        return self._inlined(group, kernel.plan, alone=not self.language.ahead)
+        return self._inlined(group, kernel.plan, alone=True)
 
     def _inlined(self, group: Group, plan: KernelPlan, *, alone: bool) -> list[Statement]:
         """The statements of one kernel; unless it is ``alone``, its names are its own."""
@@ -361,9 +363,14 @@ class _Function:
 
     def _look(self, op: Op, source: str, target: str) -> list[Statement]:
         function = called("places_from", self.tape, op, self.shared.needs)
-        given = f"{target}, {source}, {self.tape.types[op.operands[0]].size!s}, {op.keyword('extent')!s}"
-        found = self.language.applied("logical_not", np.dtype(bool), f"{function}({given})")
+        count, extent = map(self._number, (self.tape.types[op.operands[0]].size, op.keyword("extent")))
+        call = f"{function}({target}, {source}, {count}, {extent})"
+        found = self.language.applied("logical_not", np.dtype(bool), call)
         return [Leave(found, OUT_OF_BOUNDS)]
+
+    def _number(self, size: int) -> str:
+        """A size as an argument of a function."""
+        return str(size) if isinstance(size, Extent) else self.language.literal(size, np.dtype(np.int64))
 
     def _text(self, variable: int) -> str:
         if variable in self.texts:

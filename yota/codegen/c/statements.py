@@ -6,7 +6,7 @@ import itertools
 import linecache
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import is_uniform
 from yota.codegen.c.types import is_known, literal
 from yota.codegen.language import Language, filled
+from yota.codegen.tree import Assign, Loop, Scope, Statement, Variable
 from yota.errors import CodegenError
 from yota.ir.extents import Extent
 from yota.ir.indexing import GATHER
@@ -25,10 +26,11 @@ from yota.ir.tape import Guard, Op, Tape
 class Made:
     """A further input of a tape, which its function computes from sizes before all else.
 
-    kind: the C type of its elements.
-    text: for a number, its value; else the statement that puts one element in place.
+    kind: the type of its elements.
+    text: the value of a number.
     count: how many elements there are; 0 for a number.
-    loops: the loops that the statement stands in.
+    loops, element: the statement that puts one element in place, and the loops that it stands in.
+    counted: whether ``at`` counts the elements.
     counting: whether it is the array of all places of an axis.
     """
 
@@ -36,7 +38,9 @@ class Made:
     kind: str
     text: str
     count: int = 0
-    loops: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    element: Assign | None = None
+    counted: bool = False
     counting: bool = False
 
 
@@ -61,18 +65,17 @@ def bytes_of(count: int, array: str) -> str:
     return f"{f'(size_t){count}' if isinstance(count, Extent) else count} * sizeof *{array}"
 
 
-def put_in_place(made: Sequence[Made]) -> list[str]:
+def put_in_place(made: Sequence[Made], language: Language) -> list[Statement]:
     """Statements that compute arrays; those in the same loops run in them together."""
-    lines = []
-    for loops, group in itertools.groupby((each for each in made if each.count), key=lambda each: each.loops):
-        statements = [line for each in group for line in filled(each.text)]
-        inner = "    " * len(loops)
-        lines += [f"{'    ' * depth}{loop}" for depth, loop in enumerate(loops)]
-        if len(statements) > 1:
-            lines[-1] += " {"
-        lines += [f"{inner}{each}" for each in statements]
-        lines += [f"{inner[4:]}}}"] if len(statements) > 1 else []
-    return lines
+    found: list[Statement] = []
+    arrays = (each for each in made if each.count)
+    for (loops, counted), group in itertools.groupby(arrays, key=lambda each: (each.loops, each.counted)):
+        body: list[Statement] = [each.element for each in group if each.element is not None]
+        body += [Assign("at", "1", "+=")] if counted else []
+        for loop in reversed(loops):
+            body = [replace(loop, body=tuple(body))]
+        found += [Scope((Variable(language.size(), "at", "0"), *body))] if counted else body
+    return found
 
 
 def is_sort(tape: Tape, op: Op) -> bool:

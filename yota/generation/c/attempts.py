@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
+from yota.codegen.c.dialect import language_of
+from yota.codegen.c.names import FOREIGN
+from yota.codegen.language import Language
+from yota.codegen.names import Names
 from yota.errors import ArgumentError, CodegenError
-from yota.generation.c.arithmetic import real, whole
+from yota.generation.c.arithmetic import SizeNames, real, whole
 from yota.generation.c.functions import Recording
 from yota.generation.c.interface import Parameter
 from yota.generation.c.written import recorded
@@ -33,7 +36,7 @@ class AllSizes:
     names: what sizes are called in C.
     """
 
-    def __init__(self, request: Request, sized: Sized, title: str, names: Mapping[str, str]) -> None:
+    def __init__(self, request: Request, sized: Sized, title: str, names: SizeNames) -> None:
         self.request, self.subjects, self.title, self.names = request, sized.subjects, title, names
         self.sized, self.recorded = sized, sized.samples
         self.samples = replace(sized.large, spell=lambda text: whole(text, names))
@@ -41,15 +44,15 @@ class AllSizes:
         self.conditions = Conditions(self.samples, names, lambda text: str(whole(text, names)), sized.least)
         demand([subject.tape for subject in self.subjects], self._demand)
 
-    def file_names(self) -> FileNames:
+    def file_names(self) -> Names:
         """Names of one file, of which the title is one."""
-        names = FileNames()
+        names = self.names.language.file_names()
         names.fresh(self.title)
         return names
 
-    def local_names(self, tape: Tape) -> LocalNames:
+    def local_names(self, tape: Tape) -> Names:
         """Names that are none of the function's own."""
-        return LocalNames(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tape.inputs)])
+        return self.names.language.names(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tape.inputs)])
 
     def separated(self, tapes: Sequence[Tape]) -> Separated:
         """The tapes of one function without constants that depend on sizes."""
@@ -97,13 +100,14 @@ class AllSizes:
         return [(self.names[name], least[name] + 4 + place) for place, name in enumerate(self.samples.names)]
 
 
-def at_samples(request: Request, write: Callable[[Sized, str, Mapping[str, str]], _T]) -> _T:
+def at_samples(request: Request, write: Callable[[Sized, str, SizeNames], _T]) -> _T:
     """What ``write`` makes of the function at several sizes, its name, and those of sizes in C.
 
     Raises ArgumentError if the function does something else at another size.
     """
-    title = FileNames().fresh(called(request.wish))
-    names = _size_names(title, request.call.dimensions())
+    language = language_of(request.target)
+    title = language.file_names().fresh(called(request.wish))
+    names = _size_names(title, request.call.dimensions(), language)
     try:
         return write(sized(request.call, request.wrt, strict=request.strict, few=True), title, names)
     except (ArgumentError, CodegenError):
@@ -114,6 +118,8 @@ def _values(number: int) -> Sequence[int]:
     return number.values if isinstance(number, Extent) else (number,)
 
 
-def _size_names(title: str, names: Sequence[str]) -> dict[str, str]:
-    local = LocalNames(title, FOREIGN)
-    return {name: local.fresh(name) for name in names}
+def _size_names(title: str, names: Sequence[str], language: Language) -> SizeNames:
+    local = language.names(title, FOREIGN)
+    found = SizeNames({name: local.fresh(name) for name in names})
+    found.language = language
+    return found

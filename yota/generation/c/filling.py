@@ -5,9 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from yota.codegen.c.dialect import C
+from yota.codegen.language import Language
+from yota.codegen.tree import Assign, Loop
 from yota.errors import CodegenError
-from yota.generation.c.arithmetic import constant, element, shifted, whole
+from yota.generation.c.arithmetic import SizeNames, constant, element, shifted, whole
 from yota.generation.evaluation import parsed
 
 COUNTERS = ("row", "column", "layer", "cell")
@@ -47,33 +53,39 @@ def triangle(text: str, names: Mapping[str, str]) -> tuple[Triangle, int] | None
 
 
 def filling(
-    text: str, target: str, shape: Sequence[str], kind: str, names: Mapping[str, str], counters: Sequence[str]
-) -> tuple[str, ...]:
+    text: str, target: str, shape: Sequence[str], kind: np.dtype[Any], names: SizeNames, counters: Sequence[str]
+) -> tuple[tuple[Loop, ...], Assign]:
     """Loops, and the statement in them that puts an element of the array which ``text`` makes in place.
+
+    Elements of triangles are counted by ``at``.
 
     target: where its memory is.
     shape: its extents in C.
-    kind: the C type of its elements.
+    kind: the dtype of its elements.
     counters: names like those of `COUNTERS` that nothing else has.
     """
     found = triangle(text, names)
     if found is not None:
         corner, part = found
-        return (*_triangular(corner, counters), f"{target}[at] = {counters[part]};")
-    refuse_more_axes(shape)
+        return _triangular(corner, counters, names.language), Assign(
+            names.language.element(target, "at"), counters[part]
+        )
+    refuse_more_axes(shape, names.language)
     own = counters[: len(shape)]
     value = element(text, own, names, kind)
     place = own[0]
     for counter, extent in zip(own[1:], shape[1:], strict=True):
         place = f"{f'({place})' if ' ' in place else place} * {factor(extent)} + {counter}"
-    loops = (f"for (ptrdiff_t {each} = 0; {each} < {end}; {each}++)" for each, end in zip(own, shape, strict=True))
-    return (*loops, f"{target}[{place}] = {value};")
+    loops = tuple(Loop(each, "0", end, ()) for each, end in zip(own, shape, strict=True))
+    return loops, Assign(names.language.element(target, place), value)
 
 
-def refuse_more_axes(shape: Sequence[str]) -> None:
+def refuse_more_axes(shape: Sequence[str], language: Language = C) -> None:
     """Raise if there are not enough counters for the axes of an array."""
     if len(shape) > len(COUNTERS):
-        raise CodegenError(f"an array of {len(shape)} axes that depends on sizes cannot be made in C; pass it")
+        raise CodegenError(
+            f"an array of {len(shape)} axes that depends on sizes cannot be made in {language.name}; pass it"
+        )
 
 
 def factor(text: str) -> str:
@@ -81,16 +93,14 @@ def factor(text: str) -> str:
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
-def _triangular(corner: Triangle, counters: Sequence[str]) -> tuple[str, str]:
+def _triangular(corner: Triangle, counters: Sequence[str], language: Language) -> tuple[Loop, Loop]:
     row, column = counters[:2]
     extent, offset = corner.extent, corner.offset
-    edge = shifted(row, offset)
-    first, end = "0", f"{column} < {extent}"
+    first, end = "0", extent
     if corner.upper:
-        first = edge if offset >= 0 else f"{edge} > 0 ? {edge} : 0"
+        edge = shifted(row, offset)
+        first = edge if offset >= 0 else language.larger(edge, "0")
     else:
-        end = f"{column} <= {edge}" if offset <= 0 else f"{end} && {column} <= {edge}"
-    return (
-        f"for (ptrdiff_t {row} = 0, at = 0; {row} < {extent}; {row}++)",
-        f"for (ptrdiff_t {column} = {first}; {end}; {column}++, at++)",
-    )
+        edge = shifted(row, offset + 1)
+        end = edge if offset <= 0 else f"({language.smaller(edge, extent)})"
+    return Loop(row, "0", extent, ()), Loop(column, first, end, ())

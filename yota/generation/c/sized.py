@@ -11,13 +11,12 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.standalone import Shared
 from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES, Made, Sizes
-from yota.codegen.c.types import c_type
-from yota.codegen.language import filled as in_lines
+from yota.codegen.tree import Return, Statement, Unused
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import whole
 from yota.generation.c.attempts import AllSizes, at_samples
 from yota.generation.c.extension import SizedCall
-from yota.generation.c.filling import COUNTERS, filling
+from yota.generation.c.filling import COUNTERS, filling, triangle
 from yota.generation.c.functions import FunctionWriter, Recording
 from yota.generation.c.interface import Function, inputs_of, parameter_names
 from yota.generation.derivatives import Derivative
@@ -47,12 +46,13 @@ class _Sized(AllSizes):
         """All of it."""
         each = self.recordings()
         names = self.file_names()
-        needs = Needs(required=lambda number: self.conditions.demand(number.values))
-        shared = Shared(names, needs, Tables(names))
+        language = self.names.language
+        needs = Needs(required=lambda number: self.conditions.demand(number.values), language=language)
+        shared = Shared(names, needs, Tables(names, language))
         tape, sizes = self._prepared([subject.tape for subject in self.subjects])
         subject = replace(self.subjects[0], tape=tape)
         about = summary(self.request.call.function)
-        inputs = inputs_of(subject, parameter_names(self.title, self.sizes))
+        inputs = inputs_of(subject, parameter_names(self.title, self.sizes, language), language=language)
         writer = FunctionWriter(self.title, subject, inputs, about, shared, self.request.strict)
         writer.sizes = self.sizes
         recordings: dict[str, Recording] = {}
@@ -87,30 +87,34 @@ class _Sized(AllSizes):
         return found.tape, Sizes(self.sizes, made, ON_STACK, self.conditions.may_be_none)
 
     def _made(self, varying: Varying, name: str, counters: Sequence[str]) -> Made:
-        kind = c_type(varying.type.dtype)
+        kind = self.names.language.type(varying.type.dtype)
         if not varying.type.shape:
             return Made(name, kind, self.number(varying))
         extents = list(map(str, varying.shape))
-        *loops, statement = filling(varying.text, name, extents, kind, self.names, counters)
-        return Made(name, kind, statement, math.prod(varying.shape), tuple(loops), varying.counts)
+        loops, element = filling(varying.text, name, extents, varying.type.dtype, self.names, counters)
+        counted = triangle(varying.text, self.names) is not None
+        return Made(name, kind, "", math.prod(varying.shape), loops, element, counted, varying.counts)
 
     def _finished(self, function: Function) -> Function:
         """The function with checks of sizes ahead of everything."""
         if any(mentions(piece.lines, size) for piece in function.pieces for size in self.sizes):
             raise ArgumentError("the function is too long for code in C for all sizes; fix the sizes")
-        checks = list(self._checks(function.memory)) if function.public and not function.delegate else []
-        lines = [*checks, *function.lines]
-        unused = [f"    (void){name};" for name in self.sizes if not mentions(lines, name)]
-        return replace(function, lines=(*unused, *lines))
+        checks = self._checks(function.memory) if function.public and not function.delegate else []
+        lines = [*_indented(self.names.language.printed(checks)), *function.lines]
+        unused = [Unused(name) for name in self.sizes if not mentions(lines, name)]
+        return replace(function, lines=(*_indented(self.names.language.printed(unused)), *lines))
 
-    def _checks(self, memory: Sequence[int]) -> Iterator[str]:
+    def _checks(self, memory: Sequence[int]) -> Iterator[Statement]:
         """What sizes must be, and that so much memory can be asked for."""
-        yield from _indented([*in_lines(f"if ({self.conditions.failed()})"), f"    return {WRONG_SIZES};"])
+        language = self.names.language
+        yield Return(self.conditions.failed(language.either), WRONG_SIZES)
+        if language.inlines:
+            return
         products = [text for text in map(self._in_double, extents_in(tuple(memory))) if text.count("(double)") > 1]
         if products:
             tests = " || ".join(f"{each} > most" for each in dict.fromkeys(products))
-            yield "    const double most = (double)(PTRDIFF_MAX / 16);"
-            yield from _indented([*in_lines(f"if ({tests})"), f"    return {NO_MEMORY};"])
+            yield "const double most = (double)(PTRDIFF_MAX / 16);"
+            yield Return(tests, NO_MEMORY)
 
     def _in_double(self, count: Extent) -> str:
         """A count of elements in floating point, where it does not overflow."""

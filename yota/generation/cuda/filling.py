@@ -69,7 +69,7 @@ def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: CudaNa
     counters = [own.fresh(each) for each in COUNTERS[: len(extents)]] if len(extents) > 1 else ["at"]
     stores = []
     for each in arrays:
-        value = element(each.varying.text, counters, names, c_type(each.varying.type.dtype))
+        value = element(each.varying.text, counters, names, each.varying.type.dtype)
         stores += filled(f"{each.varying.hint}[at] = {value};")
     places = []
     for axis, counter in enumerate(counters):

@@ -20,6 +20,7 @@ from yota.codegen.cuda.plan import Call, HostBody, KernelPlan, Sort
 from yota.codegen.cuda.plan import Parameter as KernelParameter
 from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
+from yota.codegen.names import Names
 from yota.generation.c.functions import Recording
 from yota.generation.c.interface import Parameter, inputs_of, parameter_names, result
 from yota.generation.c.written import recorded
@@ -103,7 +104,7 @@ class FunctionWriter:
         self,
         title: str,
         subject: Subject,
-        names: FileNames,
+        names: Names,
         about: str,
         sizes: tuple[str, ...] = (),
         in_python: Callable[[int], object] = str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.places import MOST
 from yota.codegen.cuda.scatter import is_addition
-from yota.generation.c.arithmetic import whole
+from yota.generation.c.arithmetic import SizeNames, whole
 from yota.generation.c.attempts import AllSizes, at_samples
 from yota.generation.c.functions import Recording
 from yota.generation.cuda.filling import fillings
@@ -40,7 +40,7 @@ def written_for_all_sizes(request: Request, *, open: bool = False) -> FunctionWr
 class _Sized(AllSizes):
     """Writes one pair of files for all sizes; with ``open``, the last size stands for any number of axes."""
 
-    def __init__(self, request: Request, sized: Sized, title: str, names: Mapping[str, str], *, open: bool) -> None:
+    def __init__(self, request: Request, sized: Sized, title: str, names: SizeNames, *, open: bool) -> None:
         super().__init__(request, sized, title, names)
         self.open = self.sizes[-1] if open else ""
         self.python = replace(self.samples, spell=self._spelled_in_python)
