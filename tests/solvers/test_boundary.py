@@ -1,0 +1,66 @@
+"""`solve_bvp` inside of traced functions, against solutions in closed form."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_bvp
+
+import yota
+from yota.errors import DifferentiationError
+
+
+def swing(a, end):
+    """The solution of y'' = -a**2 y that is 0 at 0 and ``end`` at 1."""
+    found = solve_bvp(
+        lambda x, y: np.vstack([y[1], -(a**2) * y[0]]),
+        lambda left, right: np.stack([left[0], right[0] - end]),
+        np.linspace(0, 1, 9),
+        np.ones((2, 9)),
+        tol=1e-6,
+    )
+    assert found.success
+    return found
+
+
+def test_by_coefficients_and_ends():
+    value, (by_a, by_end) = yota.value_and_grad(lambda a, end: swing(a, end).sol(0.4)[0], wrt=(0, 1))(1.3, 2.0)
+    sine, cosine = np.sin(1.3), np.cos(1.3)
+    assert value == pytest.approx(swing(1.3, 2.0).sol(0.4)[0], rel=1e-14)
+    assert value == pytest.approx(2 * np.sin(0.52) / sine, rel=1e-6)
+    assert by_end == pytest.approx(np.sin(0.52) / sine, rel=1e-5)
+    assert by_a == pytest.approx(2 * (0.4 * np.cos(0.52) / sine - np.sin(0.52) * cosine / sine**2), rel=1e-5)
+
+
+def eigenvalue(weight, **options):
+    """The frequency p at which y'' = -p**2 weight y is 0 at both ends: 2 pi over the root of the weight."""
+    start = np.zeros((2, 5))
+    start[0, 1], start[0, 3] = 1, -1
+    return solve_bvp(
+        lambda x, y, p: np.vstack([y[1], -(p[0] ** 2) * weight * y[0]]),
+        lambda left, right, p: np.array([left[0], right[0], left[1] - p[0]]),
+        np.linspace(0, 1, 5), start, p=[6], **options,
+    ).p[0]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{"tol": 1e-5}, {"tol": 1e-6, "max_nodes": 200}])
+def test_a_parameter_that_is_solved_for(options):
+    value, slope = yota.value_and_grad(lambda weight: eigenvalue(weight, **options))(1.2)
+    assert value == pytest.approx(2 * np.pi / np.sqrt(1.2), rel=1e-6)
+    assert slope == pytest.approx(-np.pi / 1.2**1.5, rel=1e-6)
+
+
+def test_what_failed_has_no_derivative():
+    def bratu(a):
+        return solve_bvp(
+            lambda x, y: np.vstack([y[1], -a * np.exp(y[0])]),
+            lambda left, right: np.stack([left[0], right[0]]),
+            np.linspace(0, 1, 5), np.zeros((2, 5)), max_nodes=50,
+        )  # fmt: skip
+
+    # There is no solution beyond 3.51.
+    for function in (lambda a: bratu(a).y[0, 2], lambda a: bratu(a).sol(0.5)[0]):
+        # SciPy's search goes astray, and rounding errors grow.
+        assert yota.trace(function, 4.0)[0] == pytest.approx(function(4.0), rel=1e-2)
+        with pytest.raises(
+            DifferentiationError, match=r"solve_bvp failed, and its result has no derivative: The maxim"
+        ):
+            yota.grad(function, 4.0)
