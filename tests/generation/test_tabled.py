@@ -237,6 +237,28 @@ def test_named_sizes_agree_with_numpy(
     compare(target, f, specs, (*sizes, *(random.normal(size=shape) for shape in shapes)), tmp_path)
 
 
+def coupled(x):
+    return np.sum(np.exp(-(x**2))) * np.sum(np.sin(x))
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+@pytest.mark.parametrize("size", ["2", "40", "N"])
+def test_matrices_of_derivatives_are_numpys(size: str, target: str, tmp_path: Path) -> None:
+    words = ("hessian", "hvp")
+    text = str(yota.generate(coupled, {"x": f"float64[{size}]"}, target=target, with_=words, effort="quick"))
+    count = int(size) if size.isdigit() else 9
+    x, v, expected = random.normal(size=count), random.normal(size=count), np.zeros((count, count))
+    sizes = [] if size.isdigit() else [count]
+    for row, unit in enumerate(np.eye(count)):
+        z = x + 1e-30j * unit
+        slope = np.sum(np.exp(-(z**2))) * np.cos(z) - 2 * z * np.exp(-(z**2)) * np.sum(np.sin(z))
+        expected[row] = slope.imag / 1e-30
+    (found,) = results(target, text, "coupled_hessian", [*sizes, x], [expected], tmp_path)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    (product,) = results(target, text, "coupled_hvp", [*sizes, x, v], [v], tmp_path)
+    np.testing.assert_allclose(product, expected @ v, rtol=1e-12, atol=1e-15)
+
+
 SPECIAL = [-np.inf, -7.5, -2.5, -1.0, -0.5, -1e-9, -0.0, 0.0, 1e-9, 0.5, 0.7, 1.0, 1.5, 2.5, 6.1, np.inf, np.nan]
 EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin", "sign", "remainder", "log_expit"}
 """Of an equal pair with two signs of zero, either may be the larger; a logistic that is 1 has a logarithm of 0."""

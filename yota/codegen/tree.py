@@ -140,6 +140,27 @@ class Scope(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Rows(Node):
+    """Fills a matrix by a function that gives a row for each unit vector.
+
+    unit, row: names of the unit vector and of the counter.
+    count, width: how many rows there are, and elements of a row.
+    large: whether the unit vector is too large for the stack.
+    arguments: what ``function`` takes ahead of the unit vector.
+    """
+
+    type: str
+    unit: str
+    row: str
+    count: int
+    width: int
+    large: bool
+    function: str
+    arguments: tuple[str, ...]
+    matrix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Return(Node):
     """The end of the function with ``status`` under a condition, where nothing is to be given back."""
 

@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from yota.autodiff.reverse import Adjoints
-from yota.codegen.c.names import FOREIGN, LocalNames
+from yota.codegen.c.names import FOREIGN
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.statements import Sizes
-from yota.codegen.c.types import c_type
 from yota.codegen.language import filled
 from yota.codegen.names import Names
-from yota.codegen.tree import Assign, Fill, Statement
+from yota.codegen.tree import Assign, Fill, Rows, Statement
 from yota.compilation.scalar_code import short_gradient, short_value
-from yota.errors import CodegenError
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
 from yota.generation.c.selftest import SelfTest, self_test_of
@@ -169,11 +167,6 @@ class FunctionWriter:
         if found.extra is None:
             self._add(name, summary, found.tape, self.inputs, [matrix])
             return found.tape
-        if self.language.inlines:
-            raise CodegenError(
-                f"generated {self.language.name} has no matrix of {matrix.type.size} derivatives; "
-                "use 'hvp', or another target"
-            )
         ready = next((each for each in self.functions if word == "hessian" and each.name == f"{self.title}_hvp"), None)
         row = ready or self._row(name, found)
         self._add_rows(name, summary, matrix, row, found)
@@ -208,24 +201,14 @@ class FunctionWriter:
 
     def _add_rows(self, name: str, summary: str, matrix: Parameter, row: Function, found: Derivative) -> None:
         vector, product = row.inputs[-1], row.results[0]
-        size, kind = vector.type.size, c_type(vector.type.dtype)
-        names = LocalNames(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs), matrix.name])
-        unit, number = names.fresh("unit"), names.fresh("row")
+        size, inputs = vector.type.size, tuple(each.name for each in self.inputs)
+        names = self.language.names(name, [*FOREIGN, *self.sizes, *inputs, matrix.name])
         heap = size * vector.type.dtype.itemsize > self._made(found.tape).on_stack
-        place = f"{matrix.name} + {number} * {product.type.size}"
-        called = ", ".join([*self.sizes, *(each.name for each in self.inputs), unit, place])
-        lines = [
-            f"{kind} *const {unit} = calloc({size!s}, sizeof *{unit});" if heap else f"{kind} {unit}[{size}] = {{0}};",
-            "int status = 0;",
-            *((f"if ({unit} == NULL)", "    return -1;") if heap else ()),
-            f"for (ptrdiff_t {number} = 0; {number} < {size!s} && status == 0; {number}++) {{",
-            f"    {unit}[{number}] = 1;",
-            f"    status = {row.name}({called});",
-            f"    {unit}[{number}] = 0;",
-            "}",
-            *([f"free({unit});"] if heap else ()),
-            "return status;",
-        ]
+        rows = Rows(
+            self.language.type(vector.type.dtype), names.fresh("unit"), names.fresh("row"), size, product.type.size,
+            heap, row.name, (*self.sizes, *inputs), matrix.name,
+        )  # fmt: skip
+        lines = self.language.printed([rows])
         parameters = (*self.inputs, matrix)
         text = self._documented(summary, parameters)
         allocates = heap or row.allocates
