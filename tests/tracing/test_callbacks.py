@@ -106,3 +106,24 @@ def test_what_a_choice_leaves_out_has_no_part_in_the_derivative():
     assert gradient[0] == pytest.approx([-1.0, -1.0, 1.5 * (math.log(2) + 1)])
     assert gradient[1] == pytest.approx(2 * math.log(2))
     assert yota.jacobian(lambda x: np.where(x > 0, np.log(x), -x))(-1.0) == -1.0
+
+
+X = np.array([0.0, 0.1, 0.3, 0.45, 0.6, 0.7, 0.8, 0.95, 1.0])
+SAMPLED = {
+    "fixed_quad": lambda a: integrate.fixed_quad(lambda t: np.exp(-a * t), 0, a, n=4)[0],
+    "romb": lambda a: integrate.romb(np.exp(a * X), dx=0.125 * a),
+    "simpson": lambda a: integrate.simpson(np.exp(a * X), x=X),
+    "simpson of an even number": lambda a: integrate.simpson(np.exp(a * X[:8]), dx=a),
+    "trapezoid": lambda a: integrate.trapezoid(np.exp(a * X), x=a * X),
+    "cumulative_trapezoid": lambda a: np.sum(integrate.cumulative_trapezoid(np.exp(a * X), a * X, initial=0) * X),
+    "cumulative_simpson": lambda a: np.sum(integrate.cumulative_simpson(np.sin(a * X), x=X) * X[1:]),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_integrals_of_samples_against_differences(name):
+    function = SAMPLED[name]
+    value, gradient = yota.value_and_grad(function)(0.7)
+    assert value == pytest.approx(function(0.7), rel=1e-14)
+    coarse, fine = ((function(0.7 + h) - function(0.7 - h)) / (2 * h) for h in (2e-3, 1e-3))
+    assert gradient == pytest.approx((4 * fine - coarse) / 3, rel=1e-10)
