@@ -225,6 +225,13 @@ def test_coefficients_of_filters_that_are_set_one_by_one():
     check(lambda quality: np.concatenate(coefficients(quality)) @ np.arange(22.0), 30.0)
 
 
+@pytest.mark.parametrize("form", [sp.riccati_jn, sp.riccati_yn])
+def test_functions_of_all_orders(form):
+    found = yota.trace(lambda x: form(3, x), 2.3)[0]
+    np.testing.assert_allclose(found, form(3, 2.3), rtol=1e-13)
+    check(lambda x: np.sum(form(3, x)[0] * np.arange(4.0)) + np.sum(form(0, x)[1]), 2.3)
+
+
 def test_systems_in_state_space():
     rest = np.array([[1.0], [0.0]]), np.array([[1.0, 2.0]]), np.array([[0.5]])
     # The matrix has no basis of eigenvectors.

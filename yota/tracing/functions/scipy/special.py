@@ -137,6 +137,18 @@ records("scipy.special", "spherical_jn")(functools.partial(_spherical, "spherica
 records("scipy.special", "spherical_yn")(functools.partial(_spherical, "spherical_yn", -1, 1))
 records("scipy.special", "spherical_in")(functools.partial(_spherical, "spherical_in", 1, 1))
 records("scipy.special", "spherical_kn")(functools.partial(_spherical, "spherical_kn", 1, -1))
+
+
+def _riccati_bessel(name: str, trace: Trace, n: Any, x: Any) -> Any:
+    """The form of Riccati-Bessel functions of all orders up to one, with their derivatives."""
+    spherical, x = getattr(scipy_special(), f"spherical_{name[-2:]}"), trace.traced(x)
+    orders = range(int(_plain(trace, n, f"the order of scipy.special.{name}")) + 1)
+    found, slopes = (np.stack([spherical(each, x, derivative) for each in orders]) for derivative in (False, True))
+    return x * found, found + x * slopes
+
+
+for _name in ("riccati_jn", "riccati_yn"):
+    records("scipy.special", _name)(functools.partial(_riccati_bessel, _name))
 for _name in ("expm1", "log1p"):
     records("scipy.special", _name)(functools.partial(_of_numpy, _name))
 
