@@ -44,6 +44,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     spatial,
     special,
     splines,
+    stable,
     systems,
     transforms,
 )
