@@ -268,3 +268,17 @@ def test_medians_of_many_rows_with_gaps_are_found_at_once(axis: Any) -> None:
             shift[place] = 1e-7
             slope = 0.0 if np.isnan(x[place]) else (loss(x + shift) - loss(x - shift)) / 2e-7
             assert gradient[place] == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("function", [np.quantile, np.percentile, np.nanquantile])
+def test_quantiles_of_plain_arrays_by_the_probability(function):
+    data = np.array([[1, 3, 2, 7], [4, 7, 5, 9]])
+    scale = 100.0 if function is np.percentile else 1.0
+
+    def loss(q):
+        return np.sum(function(data, scale * q, axis=1) * np.array([1.0, 2.0]))
+
+    assert yota.gradcheck(loss, 0.4)
+    found, g = yota.grad(lambda q: np.sum(function([1.0, 2.0, 4.0], scale * q) ** 2), np.array([0.3, 0.9]))
+    assert found == pytest.approx(1.6**2 + 3.6**2)
+    np.testing.assert_allclose(g[0], [2 * 1.6 * 2, 2 * 3.6 * 4])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 _SHARING = functions("view", "depends")
+_QUANTILES = {np.quantile, np.percentile, np.nanquantile, np.nanpercentile}
 
 
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -38,6 +39,9 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
+    if function in _QUANTILES and len(args) > 1 and is_tracer(args[1]):
+        # They index the array by what follows from the probabilities.
+        args = (trace.traced(args[0]), *args[1:])
     if trace.exact:
         found = _as_made(trace, function, args, kwargs)
         if found is not NotImplemented:
