@@ -18,6 +18,7 @@ from yota.ir.extents import Extent, with_extents
 from yota.ir.location import Location
 from yota.ir.records import Record
 from yota.ir.regions import Region
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
@@ -169,7 +170,16 @@ def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
 def elements(general: General, size: Mapping[str, int]) -> int:
     """Elements that all arrays of the tape have at one size; of a loop those of a recording of all trips."""
     found: int = sum(math.prod(_at(type.shape, size)) for type in general.types.values())
-    return found + _OP * sum(_recorded(op, size) for op in general.tape.ops)
+    return found + _OP * sum(_recorded(op, size) for op in general.tape.ops) + _copied(general, size)
+
+
+def _copied(general: General, size: Mapping[str, int]) -> int:
+    """Elements of arrays that a recording copies for each row that a loop writes."""
+    trips = [int(_at(op.keyword("region").trips, size) or 1) for op in general.tape.ops if op.regions]
+    written = [op for op in general.tape.ops if op.access == AccessMap.WRITE]
+    rows = [op for op in written if len(general.types[op.operands[1]].shape) > 1]
+    copied: int = sum(math.prod(_at(general.types[op.result].shape, size)) for op in rows)
+    return max(trips, default=0) * copied
 
 
 def _recorded(op: Op, size: Mapping[str, int]) -> int:
@@ -239,8 +249,13 @@ def _region(values: Sequence[Region], samples: Samples, location: Location | Non
 
 def _body(tapes: Sequence[Tape], samples: Samples, location: Location | None) -> Tape:
     found = generalised(tapes, samples)
-    if found.constants:
-        raise _different(location, samples, "another constant is met in a loop")
+    for variable, text in found.constants.items():
+        line = next((op.location for op in found.tape.ops if variable in op.operands), location)
+        where = f"{line.function}, line {line.line}: `{source_line(line)}`: " if line is not None else ""
+        raise UnknownForm(
+            f"{where}each trip of a loop reads the number {visible(repr(found.tape.constants[variable]))}, which is "
+            f"{text}. Take it out of the loop, as in total / len(x) after it, or x / len(x) ahead of it"
+        )
     return found.typed()
 
 

@@ -80,6 +80,7 @@ def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> I
         if step is not None:
             yield f"np.arange({start}, {extent} + {start}, dtype={cast})"
             yield f"{step} * {index}" if start in ("0", "0.0") else f"{start} + {step} * {index}"
+        yield from _curves(arrays, index, samples) if kind == "i" else _quotients(arrays, extent, samples)
     if kind == "i":
         for name in samples.names:
             for offset in _OFFSETS:
@@ -87,6 +88,34 @@ def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> I
                     for part in (0, 1):
                         found = f"np.{which}_indices({name}, {offset})[{part}]"
                         yield from (found, f"{found}.astype({cast})")
+
+
+def _curves(arrays: Sequence[Any], index: str, samples: Samples) -> Iterator[str]:
+    """Squares of whole numbers, and polynomials of the second degree."""
+    if any(len(array) < 3 for array in arrays):
+        return
+    seconds = [int(array[2] - 2 * array[1] + array[0]) for array in arrays]
+    if any(each % 2 for each in seconds):
+        return
+    squares = [each // 2 for each in seconds]
+    slopes = [int(array[1] - array[0]) - square for array, square in zip(arrays, squares, strict=True)]
+    texts = [samples.whole(each) for each in (squares, slopes, [int(array[0]) for array in arrays])]
+    forms = zip(texts, (f"{index} ** 2", index, None), strict=True)
+    if None not in texts and set(texts) != {"0"}:
+        yield " + ".join(f"({text})" if form is None else f"({text}) * {form}" for text, form in forms if text != "0")
+
+
+def _quotients(arrays: Sequence[Any], extent: str, samples: Samples) -> Iterator[str]:
+    """Whole numbers, one after the other, by a size."""
+    if any(len(array) < 2 or array[1] == array[0] or not np.isfinite(array[:2]).all() for array in arrays):
+        return
+    parts = [round(float(1 / (array[1] - array[0]))) for array in arrays]
+    firsts = [round(float(array[0] * part)) for array, part in zip(arrays, parts, strict=True)]
+    divisor, first = samples.whole(parts), samples.whole(firsts)
+    if divisor is not None and first is not None:
+        yield (
+            f"(np.arange({extent}) + ({first})) / ({divisor})" if first != "0" else f"np.arange({extent}) / ({divisor})"
+        )
 
 
 def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: str) -> Iterator[str | None]:

@@ -139,6 +139,8 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> S
         loops = isinstance(fault, OtherSteps)
         try:
             found = _sized(replace(call, loops=True) if loops else replace(call, keeps=True), wrt, strict, few)
+        except UnknownForm as other:
+            raise (other if loops else fault) from None
         except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
             raise fault from None
         if loops and not any(op.regions for op in found.subjects[0].tape.ops):

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
+from yota.ir.indexing import Slice
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Keywords, Op, TapeBuilder
@@ -15,6 +16,8 @@ __all__ = ["Recorded", "Recorder", "Repeating", "static_key"]
 
 _WINDOW = 4096
 """Ops in which a pattern is looked for that has been there twice."""
+_LONGEST_WINDOW = 64
+"""Neighbours that a trip may read, each trip others."""
 _FEWEST = 1024
 """Ops that repeat from which on they are kept as columns."""
 
@@ -22,7 +25,7 @@ _FEWEST = 1024
 def static_key(op: Op, number: int) -> Hashable:
     """What the static keywords of ops that repeat have in common; ``number`` for those that are like no others."""
     if op.access in (AccessMap.READ, AccessMap.WRITE):
-        return _form(op.keyword("index"))
+        return _form(op.keyword("index"), reads=op.access == AccessMap.READ)
     try:
         hash(op.static)
     except TypeError:
@@ -31,8 +34,22 @@ def static_key(op: Op, number: int) -> Hashable:
     return op.static, repr(op.static)
 
 
-def _form(index: tuple[Any, ...]) -> tuple[Any, ...]:
+def _form(index: tuple[Any, ...], *, reads: bool) -> tuple[Any, ...]:
+    if reads and is_window(index):
+        return ("window", index[0].stop - index[0].start, *index[1:])
     return tuple([int if isinstance(entry, int) else entry for entry in index])
+
+
+def is_window(index: tuple[Any, ...]) -> bool:
+    """Whether an index is of some neighbours along the first axis."""
+    first, *rest = index
+    return (
+        isinstance(first, Slice)
+        and first.step == 1
+        and first.stop is not None
+        and 0 < first.stop - first.start <= _LONGEST_WINDOW
+        and all(isinstance(entry, Slice) for entry in rest)
+    )
 
 
 class _Place:
@@ -48,8 +65,10 @@ class _Place:
         self.primitive, self.location, self.arity = op.primitive, op.location, len(op.operands)
         self.first = first
         self.form = static_key(op, -1) if op.static else None
-        reads = op.access in (AccessMap.READ, AccessMap.WRITE)
-        self.moves = moved if reads and any(isinstance(entry, int) for entry in op.keyword("index")) else -1
+        index = op.keyword("index") if op.access in (AccessMap.READ, AccessMap.WRITE) else ()
+        is_moving = any(isinstance(entry, int) for entry in index)
+        is_moving = is_moving or (op.access == AccessMap.READ and bool(index) and is_window(index))
+        self.moves = moved if is_moving else -1
         """The number of the place among those whose positions may be others each time; -1 if it is none of them."""
         self.is_element = self.moves >= 0 and self.form == (int,) and len(op.static) == 1
         """Whether one element of a vector is read or written."""

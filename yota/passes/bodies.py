@@ -11,11 +11,12 @@ import numpy as np
 from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import GATHER, Slice, pattern_shape
 from yota.ir.inputs import Input
+from yota.ir.recorded import is_window
 from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, TapeBuilder
 from yota.ir.types import TensorType, TupleType
-from yota.passes.iterations import Moved, Plan, Refused, Rolling, Row, Same
+from yota.passes.iterations import LARGEST_STACK, Moved, Plan, Refused, Rolling, Row, Same
 from yota.passes.periods import Integers
 
 _INT = np.dtype(np.int64)
@@ -69,6 +70,8 @@ class Looping:
         if numbers is None:
             return self.body.emit(op.primitive, [self._operand(each) for each in operands], op.static, type)
         index = op.keyword("index")
+        if op.access == AccessMap.READ and is_window(index):
+            return self._window(op, operands[0], numbers[:, 0], type)
         if op.access == AccessMap.READ and isinstance(operands[0], Same) and GATHER not in index:
             source = operands[0].variable
             key = source, tuple([int if isinstance(each, int) else each for each in index]), numbers.tobytes()
@@ -86,11 +89,35 @@ class Looping:
         """The positions that an op reads or writes, a row for each trip; None if they are always the same."""
         index = op.keyword("index") if op.access in (AccessMap.READ, AccessMap.WRITE) else ()
         places = [place for place, entry in enumerate(index) if isinstance(entry, int)]
+        if op.access == AccessMap.READ and index and is_window(index):
+            slices: list[Any] = [each[0] for each in self.rolling.columns.indices(number, self.run)]
+            begins = np.array([[each.start] for each in slices], np.int64)
+            return None if (begins == begins[0]).all() else begins
         if not places:
             return None
         indices = self.rolling.columns.indices(number, self.run)
         found = np.array([[index[place] for index in indices] for place in places], np.int64).T
         return None if (found == found[0]).all() else found
+
+    def _window(self, op: Op, source: Moved | Same | Row, begins: Integers, type: TensorType) -> int:
+        """Neighbours that move from trip to trip: a row of an array that has each of them for all trips."""
+        steps = np.diff(begins)
+        if not isinstance(source, Same) or (steps != steps[0]).any():
+            raise Refused
+        if type.size * type.dtype.itemsize * len(begins) > LARGEST_STACK:
+            raise Refused
+        variable = source.variable
+        key = "window", variable, op.keyword("index")[1:], type.shape, begins.tobytes()
+
+        def outer() -> int:
+            rolling, parts = self.rolling, []
+            for shift in range(type.shape[0]):
+                entry, arrays = rolling.entry(begins + shift)
+                index = (entry, *op.keyword("index")[1:])
+                parts.append(rolling.emit("getitem", (rolling[variable], *arrays), {"index": index}))
+            return rolling.emit("stack", parts, {"axis": 1})
+
+        return self._row(key, type, outer)
 
     def _only_writes(self, number: int, operands: Sequence[Any], numbers: Integers) -> bool:
         """Whether an array is only written in the loop, each trip elsewhere: then the rows are put there behind it."""

@@ -19,7 +19,7 @@ _LONGEST_DELAY = 3
 """How many iterations back an operand may come from."""
 
 
-_LARGEST_STACK = 2**26
+LARGEST_STACK = 2**26
 """Bytes of arrays that are copied into one, of which each trip reads a row."""
 
 
@@ -140,7 +140,7 @@ class Planner:
         constants = self.columns.constants[variables]
         if constants[0] and (constants == constants[0]).all():
             type = self.tape.types[int(variables[0])]
-            return Row(variables) if type.size * type.dtype.itemsize * len(variables) <= _LARGEST_STACK else None
+            return Row(variables) if type.size * type.dtype.itemsize * len(variables) <= LARGEST_STACK else None
         stacks = {self.rows.get(each, (-1, 0))[0] for each in variables.tolist()}
         if len(stacks) == 1 and -1 not in stacks:
             return Row(variables)
@@ -235,11 +235,11 @@ class Rolling(Rewriting):
         shape = self.type(stacked).shape
         if np.array_equal(rows, np.arange(shape[0])):
             return stacked
-        entry, arrays = self._entry(rows)
+        entry, arrays = self.entry(rows)
         index = (entry, *(Slice(0, extent) for extent in shape[1:]))
         return self.emit("getitem", (stacked, *arrays), {"index": index})
 
-    def _entry(self, numbers: Integers, *, sliced: bool = True) -> tuple[Any, list[int]]:
+    def entry(self, numbers: Integers, *, sliced: bool = True) -> tuple[Any, list[int]]:
         """The entry of an index that takes these positions, with its index array."""
         steps = np.diff(numbers)
         if sliced and len(steps) and steps[0] and (steps == steps[0]).all():
@@ -267,7 +267,7 @@ class Rolling(Rewriting):
             made: list[int] = []
             if (column != column[0]).any():
                 axis = place
-                found, made = self._entry(column, sliced=not several)
+                found, made = self.entry(column, sliced=not several)
             parts.append(found)
             arrays += made
         index = tuple(parts)

@@ -25,6 +25,8 @@ _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _STEPS = ("floordiv", "mod", "rshift", "and_", "or_", "xor")
 """Operators with results that are constant over many sizes, or follow another formula at others."""
+_TRIPS = 8
+"""Ends of slices of one line, all of them inside, from which on it is taken to be in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Decisions:
     taken: list[Decision] = field(default_factory=list)
     closed: bool = False
     """Whether the recording is over."""
+    _moving: dict[Location | None, set[int]] = field(default_factory=dict)
+    """By line, where slices that it takes end."""
 
     def extent(self, number: int) -> int:
         """An extent of an array."""
@@ -64,7 +68,12 @@ class Decisions:
         return tuple(map(self.extent, shape))
 
     def slice(self, entry: slice, extent: int) -> None:
-        """Note where the ends of a slice lie in an axis."""
+        """Note where the ends of a slice lie in an axis; of a slice that moves in a loop those of the first trips."""
+        if type(entry.start) is type(entry.stop) is int and 0 <= entry.start <= entry.stop <= extent:
+            known = self._moving.setdefault(here(), set())
+            if len(known) > _TRIPS and entry.stop not in known:
+                return
+            known.add(entry.stop)
         whole, ends = self.extent(extent), list[Any]()
         for end in (entry.start, entry.stop):
             if end is None:
