@@ -81,7 +81,34 @@ def stepped(x):
     return yota.fori(len(x), lambda i, state: state + 0.1 * np.cos(state) * x[i], x[0] * 2)
 
 
-FUNCTIONS = [chained, squares, differences, filtered, backwards, listed, pairwise, marked, scanned, stepped]
+def windows(x):
+    total = x[0]
+    for i in range(len(x) - 2):
+        total += np.sum(x[i : i + 3] * np.array([0.2, 0.3, 0.5])) ** 2
+    return total
+
+
+def curved(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += (i * i + 3 * i + 1) * x[i] + i / len(x) * x[i] ** 2 + x[i] * ((i + 1) / (2 * len(x)))
+    return total
+
+
+FUNCTIONS = [
+    windows,
+    curved,
+    chained,
+    squares,
+    differences,
+    filtered,
+    backwards,
+    listed,
+    pairwise,
+    marked,
+    scanned,
+    stepped,
+]
 
 
 def slopes(f, x):
@@ -101,8 +128,8 @@ def complex_filtered(x):
 def test_one_code_for_all_sizes(f):
     found = yota.value_and_grad(f, args={"x": "float64[N]"})
     assert "for " in found.source or f in (squares, chained, differences, listed)
-    least = {marked: 9, differences: 5, backwards: 2}.get(f, 1)
-    for n in (1, 2, 3, 5, 9, 14, 40):
+    least = {marked: 9, differences: 5, backwards: 2, windows: 3}.get(f, 1)
+    for n in (1, 2, 3, 5, 9, 14, 40, 400):
         x = np.random.default_rng(n).uniform(0.2, 0.9, n)
         if n < least:
             with pytest.raises(ValueError, match=f"N >= {least}"):
@@ -135,6 +162,18 @@ def test_loops_that_are_another_at_other_sizes_are_refused(f):
         yota.value_and_grad(f, args={"x": "float64[N]"})
 
 
+def shared(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] ** 2 / len(x)
+    return total
+
+
+def test_a_number_in_a_loop_that_changes_with_the_size_is_named():
+    with pytest.raises(ArgumentError, match=r"reads the number \d+, which is N. Take it out of the loop"):
+        yota.value_and_grad(shared, args={"x": "float64[N]"})
+
+
 @pytest.mark.parametrize("f", [chained, filtered])
 def test_modules_have_the_loop(f):
     (module,) = yota.generate(f, {"x": "float64[N]"}, effort="quick").files.values()
@@ -154,7 +193,10 @@ def states(x, k):
     return np.sum(x)
 
 
-C_FUNCTIONS = [*((f, 1) for f in (chained, squares, differences, backwards, marked, scanned, stepped)), (states, 2)]
+C_FUNCTIONS = [
+    *((f, 1) for f in (windows, chained, squares, differences, backwards, marked, scanned, stepped)),
+    (states, 2),
+]
 
 
 @needs_compiler
@@ -169,7 +211,7 @@ def test_c_files_have_the_loop(f, count, tmp_path):
         value, slopes_ = np.zeros(()), [np.full(each.shape, np.nan) for each in args]
         given = [each.size for each in args]
         status = called(library, f"{f.__name__}_value_and_gradient", given, args, [value, *slopes_])
-        if n < {marked: 9, differences: 5, backwards: 2, chained: 2}.get(f, 1):
+        if n < {marked: 9, differences: 5, backwards: 2, chained: 2, windows: 4}.get(f, 1):
             assert status == -2
             continue
         assert status == 0

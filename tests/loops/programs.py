@@ -47,7 +47,15 @@ class Program:
     def _vector(self, i: str, depth: int = 0) -> str:
         at, kind = self._position(i), self.random.random()
         if depth > 2 or kind < 0.3:
-            reads = f"m[{at}%3]", f"m[:, {at}%3]", f"g[{at}]", f"g[{at}, :]", f"H[{i}]"
+            reads = (
+                f"m[{at}%3]",
+                f"m[:, {at}%3]",
+                f"g[{at}]",
+                f"g[{at}, :]",
+                f"H[{i}]",
+                f"x[{i}:{i}+3]",
+                f"z[{i}:{i}+3]",
+            )
             return self._one("v", "w", "v", "u", "m@v", "w[::-1]", "v.copy()", *reads)
         if kind < 0.7:
             other = self.random.choice([self._vector, self._number])(i, depth + 1)

@@ -74,6 +74,14 @@ def triangular(x):
     return total
 
 
+def windowed(x):
+    kernel, total = np.array([0.2, 0.3, 0.5]), 0.0
+    for i in range(2, 110):
+        total = 0.5 * total + np.sin(x[i - 2 : i + 1] @ kernel) * np.sum(x[i : i + 4] * np.array([1.0, 2.0, 3.0, 4.0]))
+        total = total + np.max(x[i // 2 : i // 2 + 2]) * x[i] + np.sum(x[3:5] ** 2)
+    return total
+
+
 PLAIN = [sine, chained, stacked, delayed, filled, differs, kahan, triangular]
 
 
@@ -232,3 +240,15 @@ def test_integers_beyond_the_dtype(target):
 
 def test_random_programs():
     assert sum(Program(seed).check() for seed in range(24)) > 5
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_windows_that_move(target):
+    assert loops_of(windowed, X)
+    tape = yota.trace(windowed, X)[1]
+    assert roll.run(tape).play(X) == tape.play(X) == windowed(X)
+    value, gradient = yota.value_and_grad(windowed, target=target)(X)
+    assert value == pytest.approx(windowed(X), rel=1e-12)
+    direction = np.random.default_rng(5).normal(size=X.shape)
+    moved = [windowed(X + side * direction) for side in (1e-6, -1e-6)]
+    assert gradient @ direction == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-7)

@@ -101,10 +101,7 @@ class Looping:
 
     def _window(self, op: Op, source: Moved | Same | Row, begins: Integers, type: TensorType) -> int:
         """Neighbours that move from trip to trip: a row of an array that has each of them for all trips."""
-        steps = np.diff(begins)
-        if not isinstance(source, Same) or (steps != steps[0]).any():
-            raise Refused
-        if type.size * type.dtype.itemsize * len(begins) > LARGEST_STACK:
+        if not isinstance(source, Same) or type.size * type.dtype.itemsize * len(begins) > LARGEST_STACK:
             raise Refused
         variable = source.variable
         key = "window", variable, op.keyword("index")[1:], type.shape, begins.tobytes()
@@ -159,7 +156,10 @@ class Looping:
             return self._same(operand.variable)
         variables = operand.variables.tolist()
         if variables[0] in self.tape.constants:
-            return self._number([self.tape.constants[each] for each in variables], self.tape.types[variables[0]])
+            values = [self.tape.constants[each] for each in variables]
+            if np.ndim(values[0]) and all(each.tobytes() == values[0].tobytes() for each in values):
+                return self._same(variables[0])
+            return self._number(values, self.tape.types[variables[0]])
         if variables[0] in self.rolling.inputs:
             type = self.tape.types[variables[0]]
             return self._row(("inputs", *variables), type, lambda: self.rolling.stacked(variables))
