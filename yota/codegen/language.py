@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import functools
 import math
 import re
@@ -16,202 +15,87 @@ from yota.codegen.render import macros, template_text
 from yota.codegen.spelling import Spelling
 from yota.codegen.tree import Define, Loop, Memory, Remark, Room, Scope, Statement, Variable
 from yota.ir import extents
-from yota.ir.extents import AND, ATOM, CHOICE, OR, PRODUCT, UNARY, Spelled
+from yota.ir.extents import AND, ATOM, CHOICE, NOT, OR, PRODUCT, UNARY, Spelled
 from yota.ir.types import TensorType
 
 _WIDTH = 88
 _MARKS = (" + ", " - ", " * ", ", ", " / ")
 
 
-class Language:
-    """What the writers of loops ask of a language.
-
-    name: what users call it.
-    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
-        elements where several elements are chosen in one round of a loop (its bug 114375).
-    inlines: whether all loops stand in the function, rather than in functions that it calls.
-    needs: what else is needed, for a message.
-    either: how two conditions are joined of which one is enough.
-    ahead: whether a scope declares its names before all else.
-    more: what ends a line that the next one continues.
-    """
-
-    name = ""
-    reads_apart = False
-    inlines = True
-    either = "||"
-    ahead = False
-    needs = ""
-    more = ""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
-        """How a primitive of operands of ``dtype`` is written; None if the language lacks it."""
-        raise NotImplementedError
-
-    def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
-        """A value in another dtype; None if the language lacks that."""
-        raise NotImplementedError
-
-    def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
-        """An expression of exactly this number."""
-        raise NotImplementedError
-
-    def is_known(self, dtype: np.dtype[Any]) -> bool:
-        """Whether the language has this dtype."""
-        raise NotImplementedError
-
-    def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
-        """The type of an element of an array, or of a ``value``."""
-        raise NotImplementedError
-
-    def size(self) -> str:
-        """The type of a counter."""
-        raise NotImplementedError
-
-    def shown(self, type: TensorType) -> str:
-        """The type of a parameter for a reader, without its shape."""
-        raise NotImplementedError
-
-    def element(self, array: str, place: str) -> str:
-        """An element of an array."""
-        return f"{array}[{place}]"
-
-    def result(self, name: str) -> str:
-        """A number that the function returns, where it is read or written."""
-        return name
-
-    def smaller(self, one: str, other: str) -> str:
-        """The smaller of two sizes."""
-        raise NotImplementedError
-
-    def larger(self, one: str, other: str) -> str:
-        """The larger of two sizes."""
-        raise NotImplementedError
-
-    def names(self, function: str, known: Iterable[str] = ()) -> Names:
-        """Names for a function."""
-        raise NotImplementedError
-
-    def file_names(self) -> Names:
-        """Names of the functions of a file."""
-        return self.names("")
-
-    def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
-        """What the inline function ``name`` is called for operands of ``dtype``; None if the language lacks it."""
-        raise NotImplementedError
-
-    def applied(self, name: str, dtype: np.dtype[Any], *texts: str) -> Spelled:
-        """A primitive of expressions of ``dtype``, which bind tightly."""
-        spelling = self.spell(name, dtype, np.dtype(bool))
-        assert spelling is not None
-        return Spelled(spelling.text.format(*texts), spelling.level)
-
-    def printed(self, statements: Iterable[Statement]) -> list[str]:
-        """Statements as lines."""
-        found: list[str] = []
-        for each in statements:
-            if isinstance(each, str):
-                found.append(each)
-                continue
-            body = [self.scoped(each.body)] if isinstance(each, (Loop, Scope)) else []
-            text = macros(f"{self.folder}/statements.jinja", type(each).__name__)(each, *body)
-            lines = text.split("\n")[:-1]
-            found += lines if len(lines) != 1 or isinstance(each, Remark) else filled(lines[0], self.more)
-        return found
-
-    def scoped(self, statements: Sequence[Statement]) -> list[str]:
-        """The lines of a scope, with declarations ahead where the language has them there."""
-        lines = self.printed(statements)
-        named = [each for each in statements if isinstance(each, (Define, Loop, Memory, Room, Variable))]
-        if not self.ahead or not named:
-            return lines
-        template = f"{self.folder}/statements.jinja"
-        declared = dict.fromkeys(macros(template, "Declared")(each).strip() for each in named)
-        return macros(template, "Block")(list(declared), lines).split("\n")[:-1]
-
-
-def filled(statement: str, more: str = "", width: int = _WIDTH) -> list[str]:
-    """A statement in lines that are not too long; ``more`` ends those that the next one continues."""
-    lines: list[str] = []
-    rest = statement
-    indent = ""
-    while len(indent) + len(rest) > width:
-        cut = max(rest.rfind(mark, 0, width - len(indent)) for mark in _MARKS)
-        if cut <= 0:
-            break
-        cut += 1
-        lines.append(indent + rest[:cut].rstrip() + more)
-        rest, indent = rest[cut:].lstrip(), "    "
-    return [*lines, indent + rest]
-
-
-class _OwnNames(Names):
-    """Names that are no words of a language; ``lower`` if it does not tell capitals."""
-
-    def __init__(self, reserved: Iterable[str], lower: bool) -> None:
-        super().__init__(reserved)
-        self._lower = lower
-
-    def fresh(self, hint: str) -> str:
-        """A name like ``hint`` that was not given before."""
-        return super().fresh(hint.lower() if self._lower else hint)
-
-
-_KINDS = {"f": "real", "i": "whole", "u": "whole", "b": "truth"}
-_ALIASES = {
+_KINDS = {"f": "real", "i": "whole", "u": "unsigned", "b": "truth", "c": "complex"}
+ALIASES = {
     "mod": "remainder", "true_divide": "divide", "pow": "power", "abs": "absolute", "fabs": "absolute",
     "conj": "conjugate", "radians": "deg2rad", "degrees": "rad2deg",
 }  # fmt: skip
 
 
-class Tabled(Language):
-    """A language whose table, ``language.ini`` in its folder of templates, says everything."""
+class Language:
+    """A language: its table, ``language.ini`` in its folder of templates, says everything that no method here does.
+
+    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
+        elements where several elements are chosen in one round of a loop (its bug 114375).
+    inlines: whether all loops stand in the function, rather than in functions that it calls.
+    needs: what else is needed, for a message.
+    """
+
+    reads_apart = False
+    inlines = True
+    needs = ""
 
     def __init__(self, folder: str) -> None:
-        super().__init__(folder)
+        self.folder = folder
+
+    @functools.cached_property
+    def table(self) -> dict[str, dict[str, str]]:
+        """Sections of the table."""
+        import configparser  # only a process that generates code pays for it
+
         # `Math.sin` is not `math.sin`, and `%` is an operator.
-        table = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",), interpolation=None)
-        table.optionxform = str  # type: ignore[assignment, method-assign]
-        table.read_string(template_text(f"{folder}/language.ini"))
-        self.table = {section: dict(table[section]) for section in table.sections()}
-        self.own = own = self.table["language"]
-        self.either = own["either"]
-        self.name, self.ending = own["name"], own["ending"]
-        self.ahead, self.more = "ahead" in own, f" {own['more']}" if "more" in own else ""
+        found = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",), interpolation=None)
+        found.optionxform = str  # type: ignore[assignment, method-assign]
+        found.read_string(template_text(f"{self.folder}/language.ini"))
+        return {section: dict(found[section]) for section in found.sections()}
+
+    def __getitem__(self, key: str) -> str:
+        return self.table["language"].get(key, "")
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return self["name"]
 
     def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         """How a primitive is written, from the section for the kind of its operands."""
         entry = self.entry(dtype.kind, name)
-        return self._spelling(entry) if entry else None
+        return self.spelling(entry) if entry else None
 
     def entry(self, kind: str, name: str) -> str:
-        """The entry of a primitive in the section for a kind of operands, or for all kinds; empty if there is none."""
-        name = _ALIASES.get(name, name)
-        own = self.table.get(_KINDS.get(kind, ""))
-        return "" if own is None else own.get(name) or self.table["any"].get(name, "")
+        """The entry of a primitive for a kind of operands; empty if there is none."""
+        name = ALIASES.get(name, name)
+        sections = (_KINDS.get(kind, ""), "any" if kind in "fiu" else "")
+        return next((self.table[each][name] for each in sections if name in self.table.get(each, ())), "")
 
-    def _spelling(self, entry: str) -> Spelling:
+    def spelling(self, entry: str) -> Spelling:
+        """An entry with how tightly it binds, and its operands must."""
         word, text = entry.split(" ", 1)
         level: int = getattr(extents, word)
         needs = {CHOICE: (OR, OR, CHOICE), UNARY: (UNARY,), ATOM: (CHOICE,) * 3}.get(level, (level, level + 1))
         if level in range(AND, PRODUCT + 1) and "{1}" not in text:
-            needs = (level,)
-        function = text.partition("(")[0]
+            needs = (level if level == NOT or text.startswith("{0}") else level + 1,)
+        function = text.partition("(")[0].replace("{f}", "").replace("_{type}", "")
         return Spelling(text, level, needs, part=function if function in self.parts() else "")
 
     def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
         """A value in another dtype."""
         if source == dtype:
             return text
-        entry = self.table["casts"].get(f"{_KINDS.get(source.kind)} to {_KINDS.get(dtype.kind)}")
+        kinds = [_KINDS[each.kind].replace("unsigned", "whole") for each in (source, dtype)]
+        entry = self.table["casts"].get(" to ".join(kinds))
         if entry is None or not self.is_known(dtype) or not self.is_known(source):
             return None
         if entry == "{0}":
             return text
-        spelling = self._spelling(entry)
+        spelling = self.spelling(entry)
         return Spelled(spelling.text.format(text.within(spelling.needs[0])), spelling.level)
 
     def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
@@ -245,21 +129,29 @@ class Tabled(Language):
         """The type of a parameter for a reader."""
         return self.type(type.dtype, value=not type.shape)
 
+    def result(self, name: str) -> str:
+        """A number that the function returns, where it is read or written."""
+        return name
+
     def element(self, array: str, place: str) -> str:
         """An element of an array."""
-        return self.own["element"].format(array=array, place=place)
+        return self["element"].format(array=array, place=place)
 
     def smaller(self, one: str, other: str) -> str:
         """The smaller of two sizes."""
-        return self.own["smaller"].format(one, other)
+        return self["smaller"].format(one, other)
 
     def larger(self, one: str, other: str) -> str:
         """The larger of two sizes."""
-        return self.own["larger"].format(one, other)
+        return self["larger"].format(one, other)
 
     def names(self, function: str, known: Iterable[str] = ()) -> Names:
         """Names for a function."""
-        return _OwnNames([*self.own["reserved"].split(), *self.parts(), function, *known], "lower" in self.own)
+        return _OwnNames([*self["reserved"].split(), *self.parts(), function, *known], bool(self["lower"]))
+
+    def file_names(self) -> Names:
+        """Names of the functions of a file."""
+        return self.names("")
 
     def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
         """The inline function ``name``, which is one for all dtypes."""
@@ -282,12 +174,69 @@ class Tabled(Language):
                 waiting.append(found[name])
         return [found[name] for name in sorted(found)]
 
+    def applied(self, name: str, dtype: np.dtype[Any], *texts: str) -> Spelled:
+        """A primitive of expressions of ``dtype``, which bind tightly."""
+        spelling = self.spell(name, dtype, np.dtype(bool))
+        assert spelling is not None
+        return Spelled(spelling.text.format(*texts), spelling.level)
+
+    def printed(self, statements: Iterable[Statement]) -> list[str]:
+        """Statements as lines."""
+        found: list[str] = []
+        more = f" {self['more']}" if self["more"] else ""
+        for each in statements:
+            if isinstance(each, str):
+                found.append(each)
+                continue
+            body = [self.scoped(each.body)] if isinstance(each, (Loop, Scope)) else []
+            text = macros(f"{self.folder}/statements.jinja", type(each).__name__)(each, *body)
+            lines = text.split("\n")[:-1]
+            found += lines if len(lines) != 1 or isinstance(each, Remark) else filled(lines[0], more)
+        return found
+
+    def scoped(self, statements: Sequence[Statement]) -> list[str]:
+        """The lines of a scope, with declarations ahead where the language has them there."""
+        lines = self.printed(statements)
+        named = [each for each in statements if isinstance(each, (Define, Loop, Memory, Room, Variable))]
+        if not self["ahead"] or not named:
+            return lines
+        template = f"{self.folder}/statements.jinja"
+        declared = dict.fromkeys(macros(template, "Declared")(each).strip() for each in named)
+        return macros(template, "Block")(list(declared), lines).split("\n")[:-1]
+
+
+def filled(statement: str, more: str = "", width: int = _WIDTH) -> list[str]:
+    """A statement in lines that are not too long; ``more`` ends those that the next one continues."""
+    lines: list[str] = []
+    rest = statement
+    indent = ""
+    while len(indent) + len(rest) > width:
+        cut = max(rest.rfind(mark, 0, width - len(indent)) for mark in _MARKS)
+        if cut <= 0:
+            break
+        cut += 1
+        lines.append(indent + rest[:cut].rstrip() + more)
+        rest, indent = rest[cut:].lstrip(), "    "
+    return [*lines, indent + rest]
+
+
+class _OwnNames(Names):
+    """Names that are no words of a language; ``lower`` if it does not tell capitals."""
+
+    def __init__(self, reserved: Iterable[str], lower: bool) -> None:
+        super().__init__(reserved)
+        self._lower = lower
+
+    def fresh(self, hint: str) -> str:
+        """A name like ``hint`` that was not given before."""
+        return super().fresh(hint.lower() if self._lower else hint)
+
 
 def _signed(text: str, negative: bool) -> Spelled:
     return Spelled(f"-{text}", UNARY) if negative else Spelled(text)
 
 
 @functools.cache
-def tabled(folder: str) -> Tabled:
+def tabled(folder: str) -> Language:
     """The language of a folder of templates."""
-    return Tabled(folder)
+    return Language(folder)

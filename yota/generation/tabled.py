@@ -50,7 +50,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     notes = [f"{request.wish!r} is called {found.title} in the file"] if found.title != request.wish else []
     stem = stem_of(request.stem or found.title)
     notes += [each for each in proved if each not in notes]
-    return {stem + language.ending: tidied(render(template, plan={**plan, "parts": parts}))}, (
+    return {stem + language["ending"]: tidied(render(template, plan={**plan, "parts": parts}))}, (
         *notes,
         *(each for each in proved if each not in notes),
     )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from yota.codegen.c.names import FileNames, LocalNames
-from yota.codegen.c.spelling import SCIPY, computed_in, spell
+from yota.codegen.c.spelling import SCIPY, computed_in
 from yota.codegen.c.types import c_type, is_known, literal, suffix
 from yota.codegen.language import Language, tabled
+from yota.codegen.render import templates
 from yota.codegen.spelling import Spelling
 from yota.ir.extents import ATOM, UNARY, Spelled
 from yota.ir.tape import Op, Tape
@@ -18,13 +21,29 @@ from yota.ir.types import TensorType
 
 
 class _C(Language):
-    name = "C"
     reads_apart = True
     inlines = False
     needs = " that needs libm only"
 
     def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
-        return spell(name, dtype, result)
+        return self._spell(name, dtype)
+
+    @functools.cache  # noqa: B019  (there is one)
+    def _spell(self, name: str, dtype: np.dtype[Any]) -> Spelling | None:
+        entry = self.entry(dtype.kind, name)
+        if not entry:
+            return None
+        found, end = self.spelling(entry), suffix(dtype)
+        function = found.text.partition("{f}")[0]
+        text = found.text.replace("{f}", end).replace("{cast}", "(float)" if end else "")
+        simd = function + end if function in self["vector"].split() else ""
+        return replace(found, text=text.replace("{type}", c_type(dtype)) if found.part else text, simd=simd)
+
+    @functools.cache  # noqa: B019
+    def parts(self) -> dict[str, str]:
+        ending = ".c.jinja"
+        folder = templates() / self.folder / "parts"
+        return {each.name.removesuffix(ending): "" for each in folder.iterdir() if each.name.endswith(ending)}
 
     def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled:
         if source.kind == "c" and dtype.kind != "c":
@@ -45,9 +64,6 @@ class _C(Language):
     def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
         return "int" if value and dtype.kind == "b" else c_type(dtype)
 
-    def size(self) -> str:
-        return "ptrdiff_t"
-
     def shown(self, type: TensorType) -> str:
         return {"complex64": "float _Complex", "complex128": "double _Complex"}.get(type.dtype.name) or c_type(
             type.dtype
@@ -55,12 +71,6 @@ class _C(Language):
 
     def result(self, name: str) -> str:
         return f"*{name}"
-
-    def smaller(self, one: str, other: str) -> str:
-        return f"{one} < {other} ? {one} : {other}"
-
-    def larger(self, one: str, other: str) -> str:
-        return f"{one} > {other} ? {one} : {other}"
 
     def part(self, name: str, dtype: np.dtype[Any]) -> str:
         return f"{name}_{c_type(dtype)}"

@@ -10,7 +10,6 @@ import numpy as np
 from yota.codegen.c.dialect import is_known_op
 from yota.codegen.c.lines import Writer
 from yota.codegen.c.names import LocalNames
-from yota.codegen.c.spelling import spell
 from yota.codegen.c.types import is_known, suffix
 from yota.codegen.c.values import Value
 from yota.codegen.cuda.halves import is_half
@@ -49,7 +48,7 @@ class CudaWriter(Writer):
 
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         """How an op is written."""
-        known = spell(name, dtype, result)
+        known = self.language.spell(name, dtype, result)
         if known is None and name in _SPECIAL and dtype.kind == "f":
             return Spelling(f"{_SPECIAL[name]}{suffix(dtype)}({{0}})")
         return known

@@ -107,7 +107,7 @@ class _Sized(AllSizes):
     def _checks(self, memory: Sequence[int]) -> Iterator[Statement]:
         """What sizes must be, and that so much memory can be asked for."""
         language = self.names.language
-        yield Return(self.conditions.failed(language.either), WRONG_SIZES)
+        yield Return(self.conditions.failed(language["either"]), WRONG_SIZES)
         if language.inlines:
             return
         products = [text for text in map(self._in_double, extents_in(tuple(memory))) if text.count("(double)") > 1]
