@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import yota
 from tests.passes.tapes import agree, eight, evaluate, gradient, linear_power, names, tape_of
 from yota.codegen.count import elements, total
 from yota.codegen.importing import imported
@@ -382,3 +383,24 @@ def test_a_sum_that_grows_term_by_term_is_there_once(sign, monkeypatch):
     x = np.random.default_rng(0).uniform(0.5, 1.5, 4)
     agree(evaluate(optimise(tape, values=0), x), [f(x)])
     assert counts[0] == 1
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_decisions_are_those_of_numpy(target):
+    """A common factor that is pulled out rounds otherwise, by which a comparison would go another way."""
+    points = np.random.default_rng(0).normal(size=(1000, 2))
+    apart = [(a, b) for a, b in points.tolist() if 3.0 * a + 3.0 * b < 3.0 * (a + b)]
+    x, bound = np.array(apart[0]), 3.0 * apart[0][0] + 3.0 * apart[0][1]
+
+    def branch(x):
+        total = x[0] * 3.0 + x[1] * 3.0
+        return total * x[0] if total > bound else total * x[1]
+
+    def chosen(x):
+        total = x[0] * 3.0 + x[1] * 3.0
+        return np.where(total > bound, total * x[0], total * x[1])
+
+    for f in (branch, chosen):
+        compiled = yota.value_and_grad(f, target=target)
+        for point in (x, x + 1.0, x):
+            agree([compiled(point)[0]], [f(point)], rtol=1e-14)

@@ -22,7 +22,7 @@ from yota.codegen.sharing import Products, share
 from yota.codegen.table import Table
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.passes.rewrite import Rewriting, protected, use_counts
+from yota.passes.rewrite import Rewriting, cone, protected, use_counts
 
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
@@ -59,7 +59,7 @@ def rewritten(
     For ``covered`` see `share`.
     """
     kept = protected(tape, values)
-    kinds = _kinds(tape, kept if strict else frozenset())
+    kinds = _kinds(tape, kept if strict else _decisive(tape))
     if not kinds:
         return tape
     shared: dict[Kind, Products] = {}
@@ -85,7 +85,13 @@ def factored(system: PolynomialSystem, options: Options) -> Table:
     return table
 
 
-def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
+def _decisive(tape: Tape) -> set[int]:
+    """What branches and comparisons are computed from: rounded otherwise, they might decide otherwise than NumPy's."""
+    compared = [op for op in tape.ops if tape.types[op.result].dtype.kind == "b"]
+    return cone(tape, [*(guard.variable for guard in tape.guards), *(each for op in compared for each in op.operands)])
+
+
+def _kinds(tape: Tape, excluded: set[int]) -> dict[int, Kind]:
     """Shape and dtype of the arithmetic that each variable belongs to, for those that do."""
     found: dict[int, Kind] = {}
     types, known, same = tape.types, dict[Kind, Kind](), dict[int, Kind]()
