@@ -129,11 +129,16 @@ lennard_jones(
     if (one == NULL || other == NULL)
         goto done;
     status = 0;
-    for (ptrdiff_t row = 0, at = 0; row < N; row++)
-        for (ptrdiff_t column = row + 1; column < N; column++, at++) {
-            one[at] = row;
-            other[at] = column;
+    {
+        ptrdiff_t at = 0;
+        for (ptrdiff_t row = 0; row < N; row++) {
+            for (ptrdiff_t column = row + 1; column < N; column++) {
+                one[at] = row;
+                other[at] = column;
+                at += 1;
+            }
         }
+    }
     lennard_jones_step0(N, x, sigma, one, other, &v19);
     lennard_jones_step1(epsilon, v19, value);
 
@@ -285,11 +290,16 @@ lennard_jones_value_and_gradient(
     if (one == NULL || other == NULL || v43 == NULL || v44 == NULL)
         goto done;
     status = 0;
-    for (ptrdiff_t row = 0, at = 0; row < N; row++)
-        for (ptrdiff_t column = row + 1; column < N; column++, at++) {
-            one[at] = row;
-            other[at] = column;
+    {
+        ptrdiff_t at = 0;
+        for (ptrdiff_t row = 0; row < N; row++) {
+            for (ptrdiff_t column = row + 1; column < N; column++) {
+                one[at] = row;
+                other[at] = column;
+                at += 1;
+            }
         }
+    }
     lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, one, other, &v19, &v31,
         v43, v44);
     lennard_jones_value_and_gradient_step1(epsilon, sigma, v19, v31, value,
