@@ -249,3 +249,25 @@ def test_odeint_of_one_number_and_what_is_refused():
         yota.grad(lambda a: np.sum(cooled(a, [1.0, 1.0], [0.0, 1.0], tcrit=[0.5])), 0.5)
     with pytest.warns(ODEintWarning), pytest.raises(DifferentiationError, match=r"odeint failed.*Excess work done"):
         yota.grad(lambda a: np.sum(cooled(a, [1.0, 1.0], [0.0, 50.0], mxstep=2)), 0.5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_large_systems(method, monkeypatch):
+    """Their equations are solved one step after the other; here for a chain of decays."""
+    monkeypatch.setattr("yota.solvers.collocation._MOST", 0)
+
+    def final(x):
+        def rates(t, y):
+            return np.concatenate([[-x[0] * y[0]], x[0] * y[:-1] - x[0] * y[1:]])
+
+        start = np.concatenate([x[1:2], np.zeros(7)])
+        return solve_ivp(rates, (0, 1), start, method, [0.5, 1.0], rtol=1e-9, atol=1e-11).y[2, -1]
+
+    rate, start = 0.7, 2.0
+    value, slope = yota.value_and_grad(final)(np.array([rate, start]))
+    assert value == pytest.approx(start * rate**2 / 2 * np.exp(-rate), rel=1e-6)
+    by_rate = start * (rate - rate**2 / 2) * np.exp(-rate)
+    np.testing.assert_allclose(slope, [by_rate, value / start], rtol=1e-6)
+    second = yota.hessian(final)(np.array([rate, start]))
+    exact = [[start * (1 - 2 * rate + rate**2 / 2) * np.exp(-rate), by_rate / start], [by_rate / start, 0]]
+    np.testing.assert_allclose(second, exact, rtol=1e-4, atol=1e-7)

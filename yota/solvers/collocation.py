@@ -38,6 +38,8 @@ _WEIGHTS = np.array(
     ]
 )
 _STAGES = len(_NODES)
+_MOST = 2**21
+"""Elements of all systems that are small."""
 _SUCCESS = ("Integration successful.", "Nothing was done; the integration time was 0.")
 _TOLERANCE = 1.49012e-8
 """What odeint takes for tolerances that are not given."""
@@ -100,36 +102,63 @@ class Collocation(Scheme):
         return [(each, one) for each, one in zip([*wrt, *wrt], found, strict=False) if one is not None]
 
     def _solved(self, registry: Registry, slope: int) -> int:
-        """The adjoint of the equations for this adjoint of the states."""
+        """The adjoint of the equations for this adjoint of the states, from the last step to the first.
+
+        Each step has a linear system, whose solution is linear in what is carried. Small systems are solved at once
+        for all that may be carried, large ones as the loop comes to them.
+        """
+        whole = [self.begin, self.lengths, self.states, slope]
+        small = self.room * (_STAGES * self.size) ** 2 <= _MOST
+        if small:
+            axes = [0] * len(whole) + [None] * len(self.read)
+            tape = batched(self._step(registry, small=True), axes, self.room, [0])
+            whole = [emitted(self.builder, tape, [*whole, *self.read]).outputs[0]]
+        inner = TapeBuilder("step")
+        inner.input(type_of(0), 0, "i")
+        types = [self.builder.types[each] for each in (*whole, *([] if small else self.read))]
+        rows = [TensorType(each.dtype, each.shape[1:]) for each in types[: len(whole)]]
+        after, *given = (
+            inner.input(each, k, f"c{k}") for k, each in enumerate([self.real, *rows, *types[len(whole) :]], 1)
+        )
+        if small:
+            one = constant(inner, TensorType(np.dtype(float), (1,)), np.ones(1))
+            carried = inner.emit(primitive("concatenate"), (after, one), {"axis": 0})
+            found = inner.emit(primitive("einsum"), (*given, carried), {"subscripts": "ij,j->i"})
+        else:
+            found = emitted(inner, self._step(registry, small=False), [after, *given]).outputs[0]
+        found = inner.emit(primitive("reshape"), (found,), {"shape": (_STAGES, self.size)})
+        total = inner.emit(primitive("sum"), (found,), {"axis": (0,), "keepdims": False})
+        inner.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inner.inputs)]
+        body = inner.finish([total, found])
+        region = Region(body, 1, len(whole), self.room, counted=True, backwards=True, seen=self.room)
         zeros = constant(self.builder, self.real, np.zeros(self.size))
-        region = Region(self._body(registry), 1, 4, self.room, counted=True, backwards=True, seen=self.room)
-        operands = (self.steps, zeros, self.begin, self.lengths, self.states, slope, *self.read)
+        operands = (self.steps, zeros, *whole, *([] if small else self.read))
         return item_of(self.builder, self.builder.emit(LOOP, operands, {"region": region}), 1)
 
-    def _body(self, registry: Registry) -> Tape:
-        """The adjoint of the equations of one step; it is carried on as that of the state before."""
+    def _step(self, registry: Registry, *, small: bool) -> Tape:
+        """The adjoint of the equations of one step: of what is carried, or in columns of each part of that."""
         inner, number = TapeBuilder("step"), TensorType(np.dtype(float))
-        stages = TensorType(np.dtype(float), (_STAGES, self.size))
+        stages, size = TensorType(np.dtype(float), (_STAGES, self.size)), _STAGES * self.size
 
         def emit(name: str, *operands: int, **static: Any) -> int:
             return inner.emit(primitive(name), operands, static)
 
-        inner.input(type_of(0), 0, "i")
-        given = [self.real, number, number, stages, stages, *(self.builder.types[each] for each in self.read)]
-        after, t, h, states, slope, *read = (inner.input(each, k, f"c{k}") for k, each in enumerate(given, 1))
+        types = [number, number, stages, stages, *(self.builder.types[each] for each in self.read)]
+        after = [] if small else [inner.input(self.real, 0, "after")]
+        t, h, states, slope, *read = (inner.input(each, k, f"c{k}") for k, each in enumerate(types, 1))
         tape = batched(jacobian(self._rates(), registry, 1), [0, 0, *[None] * len(read)], _STAGES, [0])
         matrices = emitted(inner, tape, [self._nodes(inner, t, h), states, *read]).outputs[0]
         matrix = emit("einsum", self._weights(inner), matrices, subscripts="ij,jab->jbia")
-        size = _STAGES * self.size
         matrix = emit("multiply", h, emit("reshape", matrix, shape=(size, size)))
         matrix = emit("subtract", constant(inner, TensorType(np.dtype(float), (size, size)), np.eye(size)), matrix)
-        last = np.zeros((_STAGES, 1))
-        last[-1] = 1.0
-        carried = emit("multiply", constant(inner, TensorType(np.dtype(float), last.shape), last), after)
-        right = emit("reshape", emit("subtract", carried, slope), shape=(size,))
-        found = emit("reshape", emit("solve", matrix, right), shape=stages.shape)
-        inner.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inner.inputs)]
-        return inner.finish([emit("sum", found, axis=(0,), keepdims=False), found])
+        last = np.eye(size)[:, -self.size :]
+        carried = constant(inner, TensorType(np.dtype(float), last.shape), last)
+        if small:
+            column = emit("reshape", emit("negative", slope), shape=(size, 1))
+            return inner.finish([emit("solve", matrix, emit("concatenate", carried, column, axis=1))])
+        right = emit("einsum", carried, *after, subscripts="ij,j->i")
+        right = emit("subtract", right, emit("reshape", slope, shape=(size,)))
+        return inner.finish([emit("solve", matrix, right)])
 
     def _rates(self) -> Tape:
         """The right-hand side as a tape, of flat states."""
