@@ -53,3 +53,11 @@ def test_arrays():
 def test_where_there_is_no_integral_the_rule_says_so(point):
     with pytest.raises(DifferentiationError, match="no closed form"):
         yota.grad(lambda *given: sc.hyp2f1(*given), *point)
+
+
+@pytest.mark.parametrize("x", [1.4, 3.0, 20.0])
+def test_the_zeta_function_less_1(x):
+    value, g = yota.value_and_grad(sc.zetac)(x)
+    with mpmath.workdps(50):
+        assert value == pytest.approx(float(mpmath.zeta(x, 2)), rel=1e-13)
+        assert g == pytest.approx(float(mpmath.zeta(x, 2, 1)), rel=1e-12)

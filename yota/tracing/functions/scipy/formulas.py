@@ -249,6 +249,14 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
     return total
 
 
+@records("scipy.special", "zetac")
+def _zetac(trace: Trace, x: Any) -> Any:
+    """What the zeta function is above its first term, which is 1."""
+    if not bool(np.all(trace.traced(x) > 1)):
+        return trace.apply(trace.registry.primitive("zetac"), (x,))
+    return _zeta(trace, x, 2.0)
+
+
 def _harmonic(first: Any, last: Any, a: Any) -> Any:
     """The sum of k**-a over the whole numbers from ``first`` to ``last``, of each element."""
     arrays = [np.ravel(each) for each in np.broadcast_arrays(first, last, a)]
