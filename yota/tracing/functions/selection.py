@@ -87,15 +87,16 @@ def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
         # Whatever the number of places is. One that varies may have a slope without bound where nothing is written.
         overwrite(arr, np.where(mask, vals[0], arr).astype(arr.dtype, copy=False))
         return
-    places = np.nonzero(np.ravel(trace.traced(mask)))[0]
-    if not places.size:
+    mask = trace.traced(mask)
+    if vals.size and vals.size == arr.size == mask.size and bool(np.all(mask)):
+        overwrite(arr, np.reshape(vals, arr.shape).astype(arr.dtype, copy=False))
+        return
+    if not bool(np.any(mask)):
         return
     if not vals.size:
         raise ValueError("Cannot insert from an empty array!")
-    if vals.size == places.size == arr.size:
-        overwrite(arr, np.reshape(vals, arr.shape).astype(arr.dtype, copy=False))
-    else:
-        arr.flat[places] = vals[np.arange(places.size) % vals.size]
+    places = np.nonzero(np.ravel(mask))[0]
+    arr.flat[places] = vals[np.arange(places.size) % vals.size]
 
 
 @implements(np.putmask)
