@@ -142,7 +142,7 @@ def _kappa_quantile(trace: Trace, self: Any, q: Any, h: Any, k: Any) -> Any:
 
 @records("scipy._lib.array_api_extra._lib._funcs", "_apply_where")
 def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any) -> Any:
-    """Of plain arrays too, none of which takes a traced mask; without a mask where one function is for all elements."""
+    """Without a mask where one function is for all elements."""
     given = [trace.traced(each) for each in args]
     for function, other, chosen in ((f1, f2, cond), (f2, f1, ~cond)):
         if function is not None and np.size(cond) and bool(np.all(chosen)):
@@ -151,7 +151,7 @@ def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *ar
             if is_tracer(found) and found.shape == np.shape(cond):
                 return found.astype(np.result_type(found.dtype, getattr(rest, "dtype", rest)), copy=False)
     own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
-    return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *given, xp=xp)
+    return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *args, xp=xp)
 
 
 @records(_CONTINUOUS, "powerlognorm_gen._ppf")
