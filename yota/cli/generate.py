@@ -88,8 +88,8 @@ class Content(str, Enum):
 _ENDINGS = {
     "c": (".c", "its header gets the same name with .h"),
     "cuda": (".cu", "the Python file that launches it gets the same name with .py"),
-    "fortran": (".f90", "free form"),
-    "javascript": (".mjs", "an ES module"),
+    "fortran": (".f90", "the source is in free form"),
+    "javascript": (".mjs", "the file is an ES module"),
 }
 """Suffixes of the first file, with a remark."""
 
