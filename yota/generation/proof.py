@@ -20,6 +20,8 @@ from yota.generation.subject import Call, Subject, subject_of
 from yota.tracing.replay import evaluate
 
 _LARGE, _MOST_LARGE = 67, 3
+_LARGEST = 347
+"""A size from which on code has its general form, for one name at a time: arrays may have several axes of it."""
 _FEW, _FEW_TRIPS = 5, 13
 """Sizes below which code is tried at each of them, and where it has loops over sizes."""
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
@@ -49,7 +51,8 @@ def proved(
             small = [] if sized is None else [size for size, _ in sized.small if set(size) == set(names)]
             looped = sized is not None and sized.subjects[0].call.loops
             small += [dict.fromkeys(names, extent) for extent in range(_FEW, _FEW_TRIPS) if looped]
-            for size in (*trials(names), *small):
+            largest = {each: 2 if position else _LARGEST for position, each in enumerate(names)}
+            for size in (*trials(names), largest, *small):
                 if sized is not None and not sized.conditions.allow(size):
                     continue
                 try:
