@@ -88,3 +88,8 @@ def test_wallenius_to_30_digits(counts, odds):
 def test_counts_have_no_derivative():
     with pytest.raises(yota.errors.TracingError, match="no derivative by counts"):
         yota.grad(lambda n: scipy.stats.nchypergeom_fisher.pmf(1, 12, n, 4, 0.5), 5.0)
+
+
+def test_few_degrees_of_freedom_are_refused():
+    with pytest.raises(yota.errors.TracingError, match="less than one degree"):
+        yota.grad(lambda q: scipy.stats.studentized_range.cdf(q, 3.0, 0.5), 2.0)

@@ -19,6 +19,13 @@ POINTS = [
     ("hyp1f1", (30.0, 31.5, -12.0)),
     ("hyperu", (0.3, -1.7, 2.0)),
     ("hyperu", (4.0, 2.5, 0.05)),
+    ("hyp2f1", (0.3, 5000.0, 9000.0, 0.5)),
+    ("hyp2f1", (700.0, 30.0, 900.0, -0.7)),
+    ("hyp1f1", (500.0, 1000.0, 1.0)),
+    ("hyp1f1", (2.0, 5.0, 400.0)),
+    ("hyperu", (300.0, 2.0, 3.0)),
+    ("hyperu", (0.11, 1.5, 200.0)),
+    ("hyp1f1", (0.06, 0.12, 2.0)),
     ("hyp0f1", (1.6, 3.0)),
     ("hyp0f1", (2.5, -4.0)),
 ]
@@ -49,7 +56,7 @@ def test_arrays():
     assert yota.gradcheck(lambda a, z: np.sum(stats.gausshyper.logpdf([0.2, 0.7], a, 1.3, 2.0, z)), 0.8, 0.5)
 
 
-@pytest.mark.parametrize("point", [(0.7, 1.3, 0.5, 0.4), (0.7, -1.3, 0.5, 0.4)])
+@pytest.mark.parametrize("point", [(0.7, 1.3, 0.5, 0.4), (0.7, -1.3, 0.5, 0.4), (1e9, 0.4, 0.9, 0.1)])
 def test_where_there_is_no_integral_the_rule_says_so(point):
     with pytest.raises(DifferentiationError, match="no closed form"):
         yota.grad(lambda *given: sc.hyp2f1(*given), *point)

@@ -164,8 +164,11 @@ _NORMAL = np.arange(-9.0, 9.0, 0.09)
 _CHI = np.arange(-40.0, 6.5, 0.1)
 
 
-def _studentized(density: bool, q: Any, k: Any, v: Any) -> Any:
+def _studentized(trace: Trace, density: bool, *given: Any) -> Any:
     """Sums over a normal variable, and over the logarithm of a deviation: the trapezoidal rule."""
+    q, k, v = map(trace.traced, given)
+    if not bool(np.all(v >= 1)):
+        raise trace.unrecorded("scipy.stats.studentized_range with less than one degree of freedom", "Pass more.")
     q, k, v = (each[..., None, None] for each in np.broadcast_arrays(q, k, np.minimum(v, 1e14)))
     place = _CHI[:, None] / np.sqrt(v)
     weights = np.exp(-0.5 * v * (np.expm1(2 * place) - 2 * place))
@@ -184,9 +187,9 @@ def _studentized(density: bool, q: Any, k: Any, v: Any) -> Any:
 
 @records(_CONTINUOUS, "studentized_range_gen._cdf")
 def _studentized_below(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
-    return _studentized(False, *map(trace.traced, (x, k, df)))
+    return _studentized(trace, False, x, k, df)
 
 
 @records(_CONTINUOUS, "studentized_range_gen._pdf")
 def _studentized_density(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
-    return _studentized(True, *map(trace.traced, (x, k, df)))
+    return _studentized(trace, True, x, k, df)

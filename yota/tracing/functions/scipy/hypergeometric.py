@@ -16,40 +16,59 @@ from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-_STEP = 1 / 32
-_PLACES = np.arange(-6.5, 6.5, _STEP)
-_TURNED = np.pi / 2 * np.sinh(_PLACES)
-_WEIGHTS = np.log(np.pi / 2 * np.cosh(_PLACES) * _STEP)
-_BELOW, _ABOVE = -np.logaddexp(0, -2 * _TURNED), -np.logaddexp(0, 2 * _TURNED)
-"""Logarithms of the variable from 0 to 1, and of what it lacks to 1."""
+_FINEST = 12
+_LEAST = 0.05
+"""With exponents that are nearer to -1, a part of the integral is beyond the nodes."""
 
 
-def _between(first: Any, second: Any, logarithm: Callable[[], Any]) -> Any:
-    """The mean of the exponential of ``logarithm()`` over the beta distribution."""
-    exponent = first * _BELOW + second * _ABOVE + logarithm() + _WEIGHTS + np.log(2.0)
-    return np.sum(np.exp(exponent - special("betaln")(first, second)), axis=-1)
+@functools.cache
+def _nodes(fine: int) -> tuple[Any, Any]:
+    """The new variable at the nodes, and the logarithms of the weights."""
+    step = 2.0**-fine
+    place = np.arange(-6.5, 6.5, step)
+    return np.pi / 2 * np.sinh(place), np.log(np.pi / 2 * np.cosh(place) * step)
+
+
+def _fineness(*given: Any) -> int:
+    """The larger the parameters are, the narrower is the peak of the integrand."""
+    return max(5, int(np.max(np.ceil(np.log2(5 * np.sqrt(1 + sum(map(np.abs, given))))))))
+
+
+def _between(fine: int, first: Any, second: Any, logarithm: Callable[[Any, Any], Any]) -> Any:
+    """The mean of the exponential of ``logarithm(x, 1 - x)`` over the beta distribution."""
+    turned, weights = _nodes(fine)
+    below, above = -np.logaddexp(0, -2 * turned), -np.logaddexp(0, 2 * turned)
+    density = first * below + second * above + weights - special("betaln")(first, second)
+    found = np.sum(np.exp(density + logarithm(np.exp(below), np.exp(above))), axis=-1)
+    return found / np.sum(np.exp(density), axis=-1)
 
 
 def _gauss(a: Any, b: Any, c: Any, z: Any) -> Any:
     a, b = (a, b) if _is_between(b, c) else (b, a)
     if not (_is_between(b, c) and bool(np.all(z < 1))):
         return None
+    fine = _fineness(a, b, c)
     a, b, c, z = (each[..., None] for each in (a, b, c, z))
-    return _between(b, c - b, lambda: -a * np.log(np.exp(_ABOVE) + (1 - z) * np.exp(_BELOW)))
+    return None if fine > _FINEST else _between(fine, b, c - b, lambda x, y: -a * np.log(y + (1 - z) * x))
 
 
 def _kummer(a: Any, b: Any, z: Any) -> Any:
     if not _is_between(a, b):
         return None
+    fine = _fineness(a, b, z)
     a, b, z = (each[..., None] for each in (a, b, z))
-    return _between(a, b - a, lambda: z * np.exp(_BELOW))
+    return None if fine > _FINEST else _between(fine, a, b - a, lambda x, y: z * x)
 
 
 def _tricomi(a: Any, b: Any, z: Any) -> Any:
-    if not (bool(np.all(a > 0)) and bool(np.all(z > 0))):
+    if not (bool(np.all(a > 2 * _LEAST)) and bool(np.all(z > 0))):
         return None
+    fine = _fineness(a, b, z)
+    if fine > _FINEST:
+        return None
+    turned, weights = _nodes(fine)
     a, b, z = (each[..., None] for each in (a, b, z))
-    exponent = a * _TURNED - z * np.exp(_TURNED) + (b - a - 1) * np.logaddexp(0, _TURNED) + _WEIGHTS
+    exponent = a * turned - z * np.exp(turned) + (b - a - 1) * np.logaddexp(0, turned) + weights
     return np.sum(np.exp(exponent - special("gammaln")(a)), axis=-1)
 
 
@@ -63,7 +82,7 @@ def _limit(b: Any, z: Any) -> Any:
 
 
 def _is_between(value: Any, high: Any) -> bool:
-    return bool(np.all((value > 0) & (value < high)))
+    return bool(np.all((value > _LEAST) & (high - value > _LEAST)))
 
 
 def _polynomial(upper: tuple[Any, ...], lower: tuple[Any, ...], z: Any) -> Any:
