@@ -232,7 +232,7 @@ def test_strict_modules_have_the_bits_of_numpy() -> None:
         ({"args": {"x": "float64[3"}}, r"argument x: this is not a spec"),
         ({"args": {"y": "float64[3"}}, r"argument y: this is not a spec(?s:.*)\^"),
         ({"args": {"x": "float64[ ]"}}, r"between these brackets extents are missing, as in float64\[4,N\]"),
-        ({"args": {"x": "float64[3]"}, "target": "fortran"}, "target='fortran' is not known"),
+        ({"args": {"x": "float64[3]"}, "target": "cobol"}, "target='cobol' is not known"),
         ({"args": {"x": "float64[3]"}, "with_": ("slope",)}, "'slope' is not known; a module can have 'value'"),
         ({"args": {"x": "int64[3]"}}, "carries no derivative"),
         ({"args": {"x": "float64[3]"}, "wrt": "y"}, "wrt='y' is no argument"),

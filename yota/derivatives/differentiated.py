@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import yota.loops
-import yota.solvers
 import yota.tapes  # noqa: F401
 from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
@@ -29,6 +28,7 @@ from yota.passes import roll
 from yota.passes.periods import Worth
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
+from yota.tracing.implementations import when_loaded
 from yota.tracing.record import Leaf, Recording, record
 from yota.tracing.replay import inline
 from yota.tracing.results import ResultForm, taken_apart
@@ -60,6 +60,11 @@ class Inside:
         """
         given = {entry.variable: leaf.value for entry, leaf in zip(tape.inputs, self.arguments.leaves, strict=False)}
         return inline(tape, self.trace, {**given, **outer})
+
+
+@when_loaded("scipy")
+def _solvers() -> None:
+    import yota.solvers  # noqa: F401  (its files register what they record)
 
 
 def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inside:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -19,6 +20,27 @@ ALWAYS: set[tuple[str, str]] = set()
 
 CALLING: dict[tuple[str, str], Callable[..., Any]] = {}
 """The same, of functions that call their first argument."""
+
+_WAITING: dict[str, list[Callable[[], None]]] = {}
+"""By library, what registers forms of its functions."""
+
+
+def when_loaded(library: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """A decorator for what registers recorded forms of the functions of a library, when that is loaded."""
+
+    def wait(register: Callable[[], None]) -> Callable[[], None]:
+        _WAITING.setdefault(library, []).append(register)
+        return register
+
+    return wait
+
+
+def register_loaded() -> None:
+    """Register the recorded forms of all libraries that are loaded."""
+    for library in [each for each in _WAITING if each in sys.modules]:
+        for register in _WAITING.get(library, ()):
+            register()
+        _WAITING.pop(library, None)
 
 
 def registering(table: dict[Any, Callable[..., Any]], keys: Iterable[Any]) -> Callable[[_Function], _Function]:

@@ -21,35 +21,9 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
     selection,
     shapes,
     signals,
-    sklearn,
     ufuncs,
 )
-from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
-    bands,
-    compiled,
-    distributions,
-    equations,
-    factors,
-    filters,
-    fitpack,
-    hypergeometric,
-    interpolation,
-    matrices,
-    mixtures,
-    ndimage,
-    quadrature,
-    sampling,
-    sparse_sums,
-    sparsetools,
-    spatial,
-    special,
-    splines,
-    stable,
-    systems,
-    transforms,
-)
-from yota.tracing.functions.scipy.callbacks import calling
-from yota.tracing.implementations import ALWAYS, CALLING, FORMS
+from yota.tracing.implementations import ALWAYS, CALLING, FORMS, register_loaded, when_loaded
 from yota.tracing.intercept import on_traced
 from yota.tracing.trace import Trace
 
@@ -62,14 +36,33 @@ _OF_ITERABLES = ("fsum", "prod", "sumprod", "dist")
 """Functions of `math` that do, as all of `statistics`."""
 
 
+@when_loaded("scipy")
+def _of_scipy() -> None:
+    import yota.tracing.functions.scipy  # noqa: F401  (its files register what they record)
+
+
+@when_loaded("sklearn")
+def _of_sklearn() -> None:
+    import yota.tracing.functions.sklearn  # noqa: F401
+
+
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(owner, name, recording function)`` for those of the functions whose modules are loaded."""
+    register_loaded()
     found = [(_owner(module, name), module, name) for module, name in (*FORMS, *CALLING) if module in sys.modules]
-    return distributions.replacements() + [
+    return _of_distributions() + [
         (owner, name.rpartition(".")[2], _recording(module, name))
         for owner, module, name in found
         if _held(owner, name) is not None
     ]
+
+
+def _of_distributions() -> list[tuple[Any, str, Any]]:
+    if "scipy.stats" not in sys.modules:
+        return []
+    from yota.tracing.functions.scipy import distributions
+
+    return distributions.replacements()
 
 
 def _owner(module: str, name: str) -> Any:
@@ -87,6 +80,8 @@ def _held(owner: Any, name: str) -> Any:
 def _recording(module: str, name: str) -> Any:
     original = _held(_owner(module, name), name)
     if (module, name) in CALLING:
+        from yota.tracing.functions.scipy.callbacks import calling
+
         return calling(original, CALLING[module, name])
     form = FORMS[module, name]
     if module.startswith("scipy."):

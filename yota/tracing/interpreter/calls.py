@@ -16,7 +16,6 @@ from yota.structures import package_of
 from yota.tracing.captures import copied, frozen
 from yota.tracing.creation import CREATION
 from yota.tracing.deferring import follows, overriding
-from yota.tracing.functions.scipy.systems import solved_by
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
@@ -128,6 +127,8 @@ def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) ->
         return compiled
     owner = getattr(function, "__self__", None)
     if type(owner).__name__ == "SuperLU" and function.__name__ == "solve":
+        from yota.tracing.functions.scipy.systems import solved_by
+
         return solved_by(owner)
     own = inspect.getattr_static(type(function), "__call__", None)
     return MethodType(own, function) if type(own) is FunctionType else None

@@ -1,1 +1,26 @@
 """Functions of SciPy that are recorded by what they amount to, a file for each kind."""
+
+from yota.tracing.functions.scipy import (  # noqa: F401  (they register what they implement or record)
+    bands,
+    compiled,
+    distributions,
+    equations,
+    factors,
+    filters,
+    fitpack,
+    hypergeometric,
+    interpolation,
+    matrices,
+    mixtures,
+    ndimage,
+    quadrature,
+    sampling,
+    sparse_sums,
+    sparsetools,
+    spatial,
+    special,
+    splines,
+    stable,
+    systems,
+    transforms,
+)
