@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,13 +109,13 @@ def _check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
     for one, two in zip(first.ops, other.ops, strict=False):
         if one.primitive is not two.primitive or one.location != two.location:
             where = one.location if len(first) >= len(other) else two.location
-            raise OtherSteps(_different(where, samples, "other steps are taken").args[0])
+            raise _different(where, samples, "other steps are taken", OtherSteps)
     if len(first.ops) != len(other.ops):
         longer = max(first, other, key=len)
         where = longer.ops[min(len(first), len(other))].location
-        raise OtherSteps(_different(where, samples, "another number of steps is taken").args[0])
+        raise _different(where, samples, "another number of steps is taken", OtherSteps)
     if len(first.constants) != len(other.constants) or len(first.guards) != len(other.guards):
-        raise OtherSteps(_different(None, samples, "other constants or decisions are met").args[0])
+        raise _different(None, samples, "other constants or decisions are met", OtherSteps)
 
 
 def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples) -> None:
@@ -124,15 +124,28 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
     Raises ArgumentError if it is no case of that one; the message names the line and the cures.
     """
     _check_same_ops(general.tape, tape, samples)
-    uses = {operand: op.location for op in reversed(general.tape.ops) for operand in op.operands}
-    for (variable, value), found in zip(general.tape.constants.items(), tape.constants.values(), strict=True):
-        text = general.constants.get(variable)
-        if not _close(value if text is None else evaluated(text, size), found):
-            raise _different(uses.get(variable), samples, "another constant is met")
-    for op, other in zip(general.tape.ops, tape.ops, strict=True):
+    for where, what in _differences(replace(general.tape, types=general.types), general.constants, tape, size):
+        raise _different(where, samples, what)
+
+
+def _differences(
+    general: Tape, texts: Mapping[int, str], found: Tape, size: Mapping[str, int]
+) -> Iterator[tuple[Location | None, str]]:
+    """Where, and in what, a tape of as many ops and constants at one size is not that for all sizes."""
+    known = dict(zip(_variables(general), _variables(found), strict=True))
+    uses = {operand: op.location for op in reversed(general.ops) for operand in op.operands}
+    for variable, value in general.constants.items():
+        expected = evaluated(texts[variable], size) if variable in texts else value
+        if not _close(expected, found.constants[known[variable]]):
+            yield uses.get(variable), "another constant is met"
+    for op, other in zip(general.ops, found.ops, strict=True):
+        if op.primitive is not other.primitive or tuple(known[each] for each in op.operands) != other.operands:
+            yield op.location, "other values are combined"
         type = _at(general.types[op.result], size)
-        if type != tape.types[other.result] or not _is_case(op.static, other.static, size):
-            raise _different(op.location, samples, "another part of an array is taken, or another shape made,")
+        if type != found.types[other.result] or not _is_case(op.static, other.static, size):
+            yield op.location, "another part of an array is taken, or another shape made,"
+    if [known[each] for each in general.outputs] != list(found.outputs):
+        yield None, "another result is returned"
 
 
 def _is_case(general: Any, found: Any, size: Mapping[str, int]) -> bool:
@@ -151,19 +164,11 @@ def _is_case(general: Any, found: Any, size: Mapping[str, int]) -> bool:
 
 def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
     """Whether the tape of a trip at one size is that for all sizes; its constants do not depend on sizes."""
-    pairs = list(zip(_variables(general), _variables(found), strict=False))
-    known = dict(pairs)
+    pairs = zip(_variables(general), _variables(found), strict=False)
     return (
         (len(general.ops), len(general.constants)) == (len(found.ops), len(found.constants))
         and all(_at(general.types[one], size) == found.types[other] for one, other in pairs)
-        and all(_close(general.constants[one], found.constants[known[one]]) for one in general.constants)
-        and all(
-            one.primitive is other.primitive
-            and tuple(known[each] for each in one.operands) == other.operands
-            and _is_case(one.static, other.static, size)
-            for one, other in zip(general.ops, found.ops, strict=True)
-        )
-        and [known[each] for each in general.outputs] == list(found.outputs)
+        and not any(_differences(general, {}, found, size))
     )
 
 
@@ -204,11 +209,13 @@ def _close(expected: Any, found: Any) -> bool:
     return np.allclose(one, other, rtol=tolerance, atol=0.0, equal_nan=True)
 
 
-def _different(location: Location | None, samples: Samples, what: str) -> ArgumentError:
+def _different(
+    location: Location | None, samples: Samples, what: str, error: type[ArgumentError] = ArgumentError
+) -> ArgumentError:
     line = source_line(location)
     where = f"{location.function}, line {location.line}: `{line}`: " if location is not None else ""
     names = ", ".join(samples.names)
-    return ArgumentError(
+    return error(
         f"{where}{what} when {names} changes, as in a Python loop over it or a branch on it. Fix the size, as in "
         f"float64[{next(iter(samples.sizes[0].values()))}], or write that line as array code without the loop"
     )
@@ -275,8 +282,7 @@ def _constant(values: Sequence[Any], samples: Samples, location: Location | None
         text = samples.real([float(array) for array in arrays], closeness(first.dtype)) if reals else None
     if text is None:
         shown = ", ".join(visible(repr(value))[:24] for value in values[:3])
-        what = f"a constant whose form is unknown is met ({shown}, ...)"
-        raise UnknownForm(_different(location, samples, what).args[0])
+        raise _different(location, samples, f"a constant whose form is unknown is met ({shown}, ...)", UnknownForm)
     if not first.ndim and not isinstance(values[0], (int, float)):
         # NumPy's numbers are made of a quotient of NumPy's.
         inner = text.removeprefix("float(").removesuffix(")") if text.startswith("float(np.divide(") else text
