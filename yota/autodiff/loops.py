@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.autodiff.match import match
 from yota.ir.catalog import item_of, primitive
+from yota.ir.infer import strong
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
@@ -65,7 +66,7 @@ def loop_adjoints(
     inner = body.builder()
     inner.guards = []
     after = [inner.variable(body.types[inputs[1 + k]]) for k in carried]
-    totals = [inner.variable(_strong(body.types[inputs[k]])) for k in fixed]
+    totals = [inner.variable(strong(body.types[inputs[k]])) for k in fixed]
     given = [inner.variable(body.types[body.outputs[k]]) for k in slopes]
     seeds: dict[int, int] = {}
     for output, seed in zip([body.outputs[k] for k in (*carried, *slopes)], (*after, *given), strict=True):
@@ -90,7 +91,7 @@ def loop_adjoints(
     order = [inputs[0], *after, *totals, *inputs[1 : region.first_invariant], *given, *inputs[region.first_invariant :]]
     inner.inputs = [Input(each, number, f"c{number}" if number else "i") for number, each in enumerate(order)]
     inner.names = {}
-    slices = [match(inner, each, _strong(body.types[inputs[k]])) for k, each in moved]
+    slices = [match(inner, each, strong(body.types[inputs[k]])) for k, each in moved]
     tape = inner.finish([*before, *sums, *slices, *failed])
     turned = Region(
         tape,
@@ -189,10 +190,6 @@ def _taken(region: Region) -> int | None:
     """The stacked output that is True in each trip."""
     rows = enumerate(region.body.outputs[region.carries :], region.carries)
     return next((number for number, each in rows if region.body.constants.get(each) is np.True_), None)
-
-
-def _strong(type: TensorType) -> TensorType:
-    return TensorType(type.dtype, type.shape)
 
 
 def _zeros(builder: TapeBuilder, type: TensorType) -> int:

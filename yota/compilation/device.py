@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.arguments import Arguments
-from yota.compilation.specialise import Specialisation, Target
+from yota.compilation.specialise import Specialisation, Target, in_main_memory
 from yota.errors import ArgumentError
 from yota.ir.location import where
 from yota.structures import flatten, is_on_device, mapped
@@ -49,14 +49,8 @@ def on_host(arguments: Arguments) -> Arguments:
 
 def _seen(value: Any) -> Any:
     """A value for tracing: bfloat16, which NumPy lacks, becomes float32."""
-    found = _copied(value)
+    found = in_main_memory(value)
     return found.astype(np.float32) if is_on_device(value) and value.dtype.name == "bfloat16" else found
-
-
-def _copied(value: Any) -> Any:
-    from yota.runtime import cuda
-
-    return cuda.to_host(value) if is_on_device(value) else value
 
 
 def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> Callable[[], Callable[[], Any]]:
@@ -94,7 +88,7 @@ def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         value = function(*args)
     except Exception:  # noqa: BLE001  (what is the user's own fault is raised again in main memory)
         # CuPy refuses NumPy arrays, which the function may have captured, and lacks some functions.
-        value = function(*[mapped(argument, _copied) for argument in args])
+        value = function(*[mapped(argument, in_main_memory) for argument in args])
     return cuda.to_device(value)
 
 
@@ -177,4 +171,4 @@ def to_cpu(x: Any) -> Any:
     >>> to_cpu({"w": np.ones(2), "steps": 3})
     {'w': array([1., 1.]), 'steps': 3}
     """
-    return mapped(x, _copied)
+    return mapped(x, in_main_memory)

@@ -246,7 +246,7 @@ class Specialisation:
                 raise
             except (ValueError, IndexError):
                 # A mask with another number of true elements breaks shapes before its guard is checked.
-                named = zip((entry.variable for entry in tape.inputs), map(_in_main_memory, inputs), strict=True)
+                named = zip((entry.variable for entry in tape.inputs), map(in_main_memory, inputs), strict=True)
                 found = failing(tape, dict(named)) if tape.guards else None
                 if found is None:
                     raise
@@ -263,7 +263,8 @@ class Specialisation:
         self.branches.setdefault(_decision(self.gradient.tape, failed), other)
 
 
-def _in_main_memory(value: Any) -> Any:
+def in_main_memory(value: Any) -> Any:
+    """An argument as an array of NumPy."""
     from yota.runtime import cuda
 
     return cuda.to_host(value) if is_on_device(value) else value

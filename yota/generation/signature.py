@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from yota.codegen.literals import dtype_text
 from yota.codegen.names import Names, identifier
+from yota.codegen.targets.numpy_calls import python_type
 from yota.ir.types import TensorType, type_of
 from yota.specs import REST
 from yota.tracing.record import Leaf
@@ -36,7 +37,7 @@ class Parameter:
         """Type hint of what the caller may pass."""
         if self.type.shape:
             return "npt.ArrayLike"
-        return _python(self.type)
+        return python_type(self.type)
 
     @property
     def renamed(self) -> bool:
@@ -68,7 +69,7 @@ def parameters(
 
 def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:
     if type.weak:
-        return f'_{_python(type)}("{name}", {name})'
+        return f'_{python_type(type)}("{name}", {name})'
     if not type.shape:
         return f'_scalar("{name}", {name}, {dtype_text(type.dtype)})'
     extents = ", ".join(f'"{extent}"' if isinstance(extent, str) else str(extent) for extent in shape)
@@ -78,15 +79,10 @@ def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:
     return f"_sized({given}, sizes)" if any(isinstance(extent, str) for extent in shape) else f"_array({given})"
 
 
-def _python(type: TensorType) -> str:
-    """Name of the Python type of a weak number."""
-    return {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
-
-
 def hint(type: TensorType) -> str:
     """Type hint of a result."""
     if type.weak:
-        return _python(type)
+        return python_type(type)
     text = dtype_text(type.dtype)
     return f"npt.NDArray[{text}]" if type.shape else text
 
@@ -94,7 +90,7 @@ def hint(type: TensorType) -> str:
 def described(type: TensorType, shape: Sequence[int | str] | None = None) -> str:
     """A result or parameter in numpydoc's words."""
     if type.weak:
-        return _python(type)
+        return python_type(type)
     if not type.shape:
         return type.dtype.name
     extents = type.shape if shape is None else tuple(shape)

@@ -11,10 +11,10 @@ import numpy as np
 from yota.codegen.count import total
 from yota.codegen.render import render
 from yota.ir.inputs import spelled
-from yota.ir.location import Location
 from yota.ir.show import show_constant, show_op
 from yota.ir.tape import Tape
 from yota.ir.types import type_of
+from yota.tracing.location import source_line
 
 if TYPE_CHECKING:
     from yota.result import GradResult
@@ -87,7 +87,7 @@ def _tape(tape: Tape) -> _Tape:
     for variable, value in tape.constants.items():
         if variable in used:
             found.append(_Line("quiet", f"const %{variable} = {show_constant(value)}::{types[variable]}", ""))
-    found += [_Line("op", show_op(tape, op), _line(op.location)) for op in shown]
+    found += [_Line("op", show_op(tape, op), source_line(op.location)) for op in shown]
     count = total(tape)
     title = f"Tape of {tape.name}: {count} operation{'' if count == 1 else 's'}"
     results = ", ".join(f"%{variable}" for variable in tape.outputs)
@@ -103,7 +103,3 @@ def formulas(tape: Tape) -> list[str]:
     from yota.interop.tapes import math_markup
 
     return math_markup(tape)
-
-
-def _line(location: Location | None) -> str:
-    return location.text if location else ""

@@ -9,9 +9,9 @@ from yota.codegen.literals import dtype_text, tuple_text
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
 from yota.errors import CodegenError
+from yota.ir.infer import strong
 from yota.ir.location import where
 from yota.ir.semantics import AccessMap
-from yota.ir.types import TensorType
 
 _ABSENT = {"numpy": frozenset({"spacing"})}
 """Of modules of which CuPy has nearly all."""
@@ -69,7 +69,7 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
     _check(call)
     # A value that Python would hold stays on the device, in an array without axes.
     weak = [number for number, type in enumerate(call.types) if type.weak]
-    call = replace(call, type=_strong(call.type))
+    call = replace(call, type=strong(call.type))
     if op.access == AccessMap.REDUCTION:
         lines = [f"{name} = {_reduction(call)}"]
     elif op.semantics.casts:
@@ -84,10 +84,6 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
     if any(op.operands[number] in pointers for number in weak) and call.type.dtype.kind in "fc":
         lines.append(f"{name} = {name}.astype({dtype_text(call.type.dtype)}, copy=False)")
     return lines
-
-
-def _strong(type: TensorType) -> TensorType:
-    return TensorType(type.dtype, type.shape)
 
 
 def _array(call: Call, number: int) -> str:

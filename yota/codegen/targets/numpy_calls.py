@@ -173,7 +173,7 @@ def _elementwise(call: Call, operator: bool) -> str:
         # NumPy's loops take powers of their own; the value of Python numbers has those of the C library.
         if op.semantics.exact or (sign == "**" and call.exact):
             return infix(sign, *operands) if sign else negated(operands[0])
-        return f"{_python_type(type)}({_elementwise_call(call)})"
+        return f"{python_type(type)}({_elementwise_call(call)})"
     # An array of no axes would come out of an operator as it does out of the function: as a scalar.
     if operator and sign:
         return infix(sign, *operands)
@@ -202,7 +202,7 @@ def _elementwise_call(call: Call) -> str:
 def _cast(call: Call) -> str:
     source = _real_part(call)
     if call.type.weak:
-        return f"{_python_type(call.type)}({source})"
+        return f"{python_type(call.type)}({source})"
     if not call.type.shape:
         return f"{dtype_text(call.type.dtype)}({source})"
     return f"{owner(source)}.astype({dtype_text(call.type.dtype)})"
@@ -224,7 +224,8 @@ def _append(text: str, argument: str) -> str:
     return f"{text[:-1]}, {argument})"
 
 
-def _python_type(type: TensorType) -> str:
+def python_type(type: TensorType) -> str:
+    """Name of the Python type of a weak number."""
     return {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
 
 
