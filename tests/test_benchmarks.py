@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,20 @@ def test_what_a_gpu_is_for_is_right(name: str) -> None:
     assert set(found["contenders"]) == {"plain", "yota"}
 
 
+@pytest.fixture
+def same_precision() -> Iterator[None]:
+    """Cases with JAX set its precision for the process; other tests need it as it was."""
+    if importlib.util.find_spec("jax") is None:
+        yield
+        return
+    import jax
+
+    before = jax.config.jax_enable_x64
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.usefixtures("same_precision")
 @needs_compiler
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_functions_that_call_solvers(case: Case, capsys: Any) -> None:
