@@ -73,10 +73,8 @@ def of(module, names):
 WRONG = {
     # By one triangle of the argument, where differences move both.
     *("numpy.linalg.cholesky", "scipy.stats.multivariate_normal.pdf"),
-    # The last probability is what the others leave.
-    *of("scipy.stats.multinomial", "cov pmf"),
-    # Steps that end at the first or last time.
-    "scipy.integrate.solve_ivp",
+    # Steps whose lengths go with the start, and are constants of the derivative.
+    *of("scipy.integrate", "solve_ivp odeint"),
     # Moments and sums of which SciPy has six to eleven digits.
     *of(
         "scipy.stats",

@@ -23,12 +23,17 @@ DIFFERENTIABLE = ("right", "wrong", "nan", "refused", "slow")
 """What becomes of calls that have a derivative."""
 _DIGITS = "steps of differences go past the digits that are rounded, or the tolerance"
 _UNFINISHED = "the search stops at its tolerance, short of the solution, and where it stops depends on the start"
+_DIVERGENT = "the integral diverges, and what SciPy gives for it is where its search ends"
 _WHOLE = "the count is a whole number, and SciPy continues the sum between whole numbers"
 _NO_JUDGE = {
     **dict.fromkeys(("numpy.round", "numpy.around", "numpy.real_if_close"), _DIGITS),
     **{
         f"scipy.optimize.{each}": _UNFINISHED
         for each in ("anderson", "broyden1", "broyden2", "diagbroyden", "fmin_bfgs")
+    },
+    **{
+        f"scipy.stats.{each}.expect": _DIVERGENT
+        for each in "alpha cauchy foldcauchy halfcauchy kappa3 landau levy levy_l skewcauchy".split()
     },
     **dict.fromkeys(("scipy.stats.Binomial.cdf", "scipy.stats.Binomial.logccdf"), _WHOLE),
 }
@@ -50,7 +55,7 @@ class Outcome:
     place: str = ""
 
 
-def examine(call: Call, seconds: float = 20.0) -> Outcome:
+def examine(call: Call, seconds: float = 60.0) -> Outcome:
     """What becomes of a call when it is differentiated."""
     if call.name in _NO_JUDGE:
         return Outcome(call.name, call.text, "unknown", _NO_JUDGE[call.name])

@@ -18,7 +18,7 @@ __all__ = ["survey"]
 
 _AGAIN = ("wrong", "nan", "refused", "slow", "failed", "unknown")
 """What is examined again on demand."""
-_PATIENCE = 900.0
+_PATIENCE = 1800.0
 """Seconds of the wall clock after which a process is ended."""
 
 

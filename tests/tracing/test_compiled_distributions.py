@@ -28,6 +28,10 @@ CALLS = {
     "stats.studentized_range.cdf(x, 3 + k, [10, 1.3, np.inf])": ("x", "k"),
     "stats.studentized_range.pdf(x, 2 + k, 3 * k)": ("x", "k"),
     "stats.studentized_range.ppf(q, 4, 5 * k)": ("q", "k"),
+    "stats.ksone.logpdf(0.3 * x, [1, 2, 30], 0.01, k)": ("x", "k"),
+    "stats.kstwobign.pdf(x, 0.1, k)": ("x", "k"),
+    "stats.landau.nnlf((k, 2 * k), np.append(x, [-3.0, 40.0]))": ("x", "k"),
+    "stats.multinomial.pmf([2, 1, 3], 6, x / np.sum(x)) + stats.multinomial.cov(5, x / np.sum(x))[0]": ("x",),
     "stats.skewnorm.entropy(k) * stats.tukeylambda.cdf(x - 1, 0.3 * k)": ("x", "k"),
     "stats.kappa4.ppf(q, 0.2 * k, k - 0.9)": ("q", "k"),
 }
@@ -85,7 +89,54 @@ def test_wallenius_to_30_digits(counts, odds):
         assert g[0] == pytest.approx(float(mpmath.diff(mass, odds)), rel=1e-9, abs=1e-15)
 
 
+def smirnov_slope(x, n):
+    def part(j):
+        left, right = 1 - x - mpmath.mpf(j) / n, x + mpmath.mpf(j) / n
+        return mpmath.binomial(n, j) * x * right ** (j - 1) * left ** (n - j) if left > 0 else mpmath.mpf(0)
+
+    return -mpmath.fsum(part(j) for j in range(n))
+
+
+def landau_density(x):
+    place = mpmath.pi / 2 * x + mpmath.log(mpmath.pi / 2)
+
+    def inner(t):
+        return mpmath.exp(-t * mpmath.log(t) - place * t) * mpmath.sin(mpmath.pi * t) if t else mpmath.mpf(0)
+
+    scale = 1 / max(1, place)
+    return mpmath.quad(inner, [0, *(scale * each for each in (0.25, 0.5, 1, 2, 3, 4, 6, 8, 12, 20, 40, 80))]) / 2
+
+
+@pytest.mark.parametrize(("n", "x"), [(2, 0.7), (5, 0.37), (20, 0.15), (300, 0.04)])
+def test_slopes_of_smirnovs_density_to_30_digits(n, x):
+    value, g = yota.grad(lambda x: scipy.stats.ksone.pdf(x, n), x)
+    with mpmath.workdps(40):
+        whole = mpmath.taylor(lambda y: smirnov_slope(y, n), mpmath.mpf(x), 2)
+    assert value == pytest.approx(float(whole[1]), rel=1e-11)
+    assert g[0] == pytest.approx(float(2 * whole[2]), rel=1e-11)
+
+
+@pytest.mark.parametrize("x", [-2.0, -0.5, 0.15, 0.2, 1.5, 30.0, 1e5])
+def test_slopes_of_landaus_density_to_30_digits(x):
+    value, g = yota.grad(scipy.stats.landau.pdf, x)
+    with mpmath.workdps(40):
+        assert value == pytest.approx(float(landau_density(mpmath.mpf(x))), rel=1e-11)
+        assert g[0] == pytest.approx(float(mpmath.diff(landau_density, mpmath.mpf(x))), rel=1e-11)
+
+
+def test_the_last_probability_is_what_the_others_leave():
+    p, others = np.array([0.3, 0.2, 0.5]), np.array([0.3, 0.2])
+    _, whole = yota.grad(lambda p: scipy.stats.multinomial.pmf([3, 4, 1], 8, p), p)
+    # 8! / (3! 4! 1!) a^3 b^4 (1 - a - b)
+    a, b = others
+    assert whole[0] == pytest.approx(
+        [280 * (3 * a**2 * b**4 * 0.5 - a**3 * b**4), 280 * (4 * a**3 * b**3 * 0.5 - a**3 * b**4), 0]
+    )
+
+
 def test_counts_have_no_derivative():
+    with pytest.raises(yota.errors.TracingError, match="no derivative by its count"):
+        yota.grad(lambda n: scipy.stats.ksone.pdf(0.3, n), 5.0)
     with pytest.raises(yota.errors.TracingError, match="no derivative by counts"):
         yota.grad(lambda n: scipy.stats.nchypergeom_fisher.pmf(1, 12, n, 4, 0.5), 5.0)
 

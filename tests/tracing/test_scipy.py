@@ -12,6 +12,7 @@ import scipy.spatial.distance as di
 import scipy.spatial.transform as tr
 import scipy.special as sp
 import scipy.stats as st
+from scipy.cluster import vq
 from scipy.spatial import KDTree
 
 import yota
@@ -256,11 +257,23 @@ ARGUMENTS = {
     "z": TALL[0] + 1j * TALL[1],
     "h": RANDOM.uniform(1.2, 3.0, (3, 4)),
     "g": RANDOM.uniform(0.2, 0.9, (3, 4)),
+    "unit": np.random.default_rng(5).uniform(0.1, 0.9, (4, 3)),
 }
 
 
 def outcome(call, names, given):
-    modules = {"np": np, "la": la, "nd": nd, "sg": sg, "st": st, "di": di, "tr": tr, "tree": TREE, "ms": st.mstats}
+    modules = {
+        "np": np,
+        "la": la,
+        "nd": nd,
+        "sg": sg,
+        "st": st,
+        "di": di,
+        "tr": tr,
+        "tree": TREE,
+        "ms": st.mstats,
+        "vq": vq,
+    }
     result = eval(call, {**modules, **dict(zip(names, given, strict=True))})
     return result[0] if isinstance(result, tuple) else result
 

@@ -3,6 +3,7 @@
 from yota.tracing.functions.scipy import (  # noqa: F401  (they register what they implement or record)
     bands,
     compiled,
+    discrepancies,
     distributions,
     equations,
     factors,

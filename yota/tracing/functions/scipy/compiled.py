@@ -193,3 +193,44 @@ def _studentized_below(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
 @records(_CONTINUOUS, "studentized_range_gen._pdf")
 def _studentized_density(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
     return _studentized(trace, True, x, k, df)
+
+
+@records(_CONTINUOUS, "ksone_gen._pdf")
+def _smirnov_density(trace: Trace, self: Any, x: Any, n: Any) -> Any:
+    """The derivative of Smirnov's sum, term by term."""
+    if trace.varies(n):
+        raise trace.refuse("scipy.stats.ksone has no derivative by its count.", "Pass a whole number.")
+    x = trace.traced(x)[..., None]
+    n = np.asarray(n._value() if is_tracer(n) else n, float)[..., None]
+    each = np.arange(np.max(n, initial=1.0))
+    left = 1 - x - each / n
+    among = (left > 0) & (each <= n)
+    left, right = np.where(among, left, 0.5), x + each / n
+    right = np.where(right > 0, right, 0.5)
+    weights = np.exp(_log_binomial(n, np.minimum(each, n)) + (each - 1) * np.log(right) + (n - each) * np.log(left))
+    slopes = 1 + x * ((each - 1) / right - (n - each) / left)
+    return -np.sum(np.where(among, weights * slopes, 0.0), axis=-1)
+
+
+_ANGLE = np.arange(-4.5, 4.5, 2.0**-6)
+_TIME = np.arange(-4.5, 3.5, 2.0**-5)
+
+
+@records(_CONTINUOUS, "landau_gen._pdf")
+def _landau_density(trace: Trace, self: Any, x: Any) -> Any:
+    """Landau's integral to the right, Nolan's to the left: the trapezoidal rule in double exponentials."""
+    place = math.pi / 2 * trace.traced(x)[..., None] + math.log(math.pi / 2)
+    far = place > 0.75
+    turned = math.pi * np.sinh(_ANGLE)
+    angle, other = math.pi / (1 + np.exp(-turned)), math.pi / (1 + np.exp(turned))
+    weights = angle * other * np.cosh(_ANGLE) * 2.0**-6
+    least = np.log(2 / math.pi * angle / np.sin(np.minimum(angle, other))) - angle / np.tan(angle)
+    power = np.minimum(least - np.where(far, 0.0, place) + math.log(math.pi / 2), 700.0)
+    near = 0.5 * np.sum(weights * np.exp(power - np.exp(np.minimum(power, 700.0))), axis=-1)
+    # The time is so long that a unit of it is what the exponential decays in.
+    scale = np.where(far, place, 0.75)
+    unit = np.exp(_TIME - np.exp(-_TIME))
+    time = unit / scale
+    inner = np.exp(-time * np.log(time) - unit) * np.sin(math.pi * time)
+    wide = np.sum(inner * unit * (1 + np.exp(-_TIME)), axis=-1) * 2.0**-5 / (2 * scale[..., 0])
+    return np.where(far[..., 0], wide, near)

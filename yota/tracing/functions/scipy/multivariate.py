@@ -57,6 +57,15 @@ def _dirichlet(trace: Trace, x: Any, alpha: Any) -> Any:
     return level + np.sum(special.xlogy(weights, x), axis=0)
 
 
+@records("scipy.stats._multivariate", "multinomial_gen._process_parameters")
+def _shares(trace: Trace, self: Any, n: Any, p: Any) -> Any:
+    """The last probability is what the others leave: SciPy takes it so wherever they do not add up to 1."""
+    n, p = np.array(n, dtype=int), trace.traced(p)
+    p = np.concatenate([p[..., :-1], 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
+    p = np.where(np.abs(p) < 1e-15, 0 * p, p)
+    return n, p, (n < 0) | np.any((p < 0) | (p > 1), axis=-1)
+
+
 class _Frozen:
     """A distribution with traced parameters: what ``multivariate_normal(mean, cov)`` gives while a trace runs."""
 

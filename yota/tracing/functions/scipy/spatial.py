@@ -148,6 +148,16 @@ def _nearest(trace: Trace, self: Any, x: Any, k: Any, p: Any, distance_upper_bou
     return (found[..., 0], places[..., 0]) if isinstance(k, (int, np.integer)) and k == 1 else (found, places)
 
 
+@records("scipy.cluster.vq", "vq")
+def _quantized(trace: Trace, obs: Any, code_book: Any, check_finite: bool = True) -> Any:
+    """The nearest of some points, and how far it is."""
+    points, centres = trace.traced(obs), trace.traced(code_book)
+    apart = _cdist(trace, *(each.reshape(len(each), -1) for each in (points, centres)))
+    nearest = np.min(apart, axis=1)
+    single = points.dtype == centres.dtype == "float32"
+    return np.argmin(apart, axis=1), nearest.astype("float32") if single else nearest
+
+
 @records("scipy.spatial.distance", "directed_hausdorff")
 def _hausdorff(trace: Trace, u: Any, v: Any, **_: Any) -> Any:
     apart = _cdist(trace, u, v)
