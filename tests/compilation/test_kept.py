@@ -541,7 +541,8 @@ value, g = yota.value_and_grad(model.f, target={target!r})(np.array([0.5, 1.25, 
 fg = yota.value_and_grad(model.f, target={target!r})
 for _ in range(4):
     fg(np.array([0.5, 1.25, 2.0]))
-print(json.dumps([float(value), list(g), len(traces), sorted({{"sympy", "jinja2"}} & set(sys.modules))]))
+slow = {{"sympy", "jinja2", "importlib.metadata"}}
+print(json.dumps([float(value), list(g), len(traces), sorted(slow & set(sys.modules))]))
 """
 
 

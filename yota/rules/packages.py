@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -78,6 +77,8 @@ def installed() -> tuple[Package, ...]:
     """What distributions on the module search path bring, in order of their names."""
     if not any(map(_mentions, sys.path)):
         return ()
+    import importlib.metadata
+
     found = {
         Package(each.dist.name, each.dist.version, each.name, each.value)
         for each in importlib.metadata.entry_points(group=_GROUP)
