@@ -70,6 +70,12 @@ def by_columns(X):
     return np.sum((X - X.sum(0)) / (1 + X[0] ** 2))
 
 
+def scaled(x):
+    """Numbers that come from sizes are computed in Python too."""
+    n = len(x)
+    return np.sum(x) * x.dtype.type(np.log(n)) + np.sum(x**2) / x.dtype.type(np.sqrt(n)) - n * (n - 1) // 2 * x[0]
+
+
 CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (mean_square, {"x": "float64[N,M]", "y": "float64[N,M]"}, [(1, 1), (3, 70), (200, 90)]),
     (rosenbrock, {"x": "float64[N]"}, [(2,), (3,), (1000,)]),
@@ -80,6 +86,8 @@ CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (pairs, {"X": "float64[N,3]"}, [(1,), (9,)]),
     (ridge, {"A": "float64[N,N]", "start": "float64[M]"}, [(1, 1), (3, 7), (40, 300)]),
     (by_columns, {"X": "float64[N,M]"}, [(1, 1), (2, 3), (30, 200)]),
+    (scaled, {"x": "float64[N]"}, [(1,), (2,), (700,)]),
+    (scaled, {"x": "float32[N]"}, [(1,), (2,), (30,)]),
 ]
 
 

@@ -33,7 +33,9 @@ _SHORT = {"np.log": "log", "math.sqrt": "sqrt", "np.cos": "cos", "np.absolute": 
 class SizeNames(dict[str, str]):
     """What sizes are called in a language."""
 
-    language: Language = C
+    def __init__(self, names: Mapping[str, str], language: Language = C) -> None:
+        super().__init__(names)
+        self.language = language
 
 
 def _language(names: Mapping[str, str]) -> Language:
@@ -75,15 +77,16 @@ def _whole(tree: ast.expr, names: Mapping[str, str]) -> Spelled:
         if type(count) is int and 0 < count < 9:
             return Spelled(" * ".join([_whole(tree.left, names).within(ATOM)] * count), PRODUCT if count > 1 else ATOM)
     if isinstance(tree, ast.BinOp) and type(tree.op) in _SIGNS and not isinstance(tree.op, ast.Div):
-        return _joined(_whole(tree.left, names), type(tree.op), _whole(tree.right, names))
+        sign = _language(names)["quotient"] if isinstance(tree.op, ast.FloorDiv) else ""
+        return _joined(_whole(tree.left, names), type(tree.op), _whole(tree.right, names), sign)
     raise _unknown(tree, names)
 
 
-def _joined(left: Spelled, sign: type[ast.operator], right: Spelled) -> Spelled:
+def _joined(left: Spelled, sign: type[ast.operator], right: Spelled, text: str = "") -> Spelled:
     level = SUM if sign in (ast.Add, ast.Sub) else PRODUCT
     # Quotients are exact as they stand: nothing may be divided sooner.
     inner = level if sign in (ast.Add, ast.Mult) and "/" not in right else level + 1
-    return Spelled(f"{left.within(level)} {_SIGNS[sign]} {right.within(inner)}", level)
+    return Spelled(f"{left.within(level)} {text or _SIGNS[sign]} {right.within(inner)}", level)
 
 
 def _element(tree: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: np.dtype[Any]) -> Spelled:
@@ -147,8 +150,7 @@ def _one_of(tree: ast.Call, name: str, at: Sequence[str], names: Mapping[str, st
     if name == "np.linspace":
         return _spaced(given, at[0], names)
     if name in _WINDOWS:
-        known = SizeNames({"at": at[0], "size": _whole(given[0], names).within(ATOM)})
-        known.language = _language(names)
+        known = SizeNames({"at": at[0], "size": _whole(given[0], names).within(ATOM)}, _language(names))
         return _element(parsed(_WINDOWS[name]), (), known, kind)
     if name in ("np.eye", "np.tri"):
         language = _language(names)

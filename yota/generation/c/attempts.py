@@ -60,10 +60,10 @@ class AllSizes:
         demand(tapes, self._demand)
         return found
 
-    def number(self, varying: Varying) -> str:
-        """The text of a number that comes from sizes."""
+    def number(self, varying: Varying, names: SizeNames | None = None) -> str:
+        """The text of a number that comes from sizes; ``names`` in another language."""
         spelled = whole if varying.type.dtype.kind in "iu" else real
-        return str(spelled(varying.text, self.names))
+        return str(spelled(varying.text, names or self.names))
 
     def larger(self, values: Sequence[int]) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
@@ -120,6 +120,4 @@ def _values(number: int) -> Sequence[int]:
 
 def _size_names(title: str, names: Sequence[str], language: Language) -> SizeNames:
     local = language.names(title, FOREIGN)
-    found = SizeNames({name: local.fresh(name) for name in names})
-    found.language = language
-    return found
+    return SizeNames({name: local.fresh(name) for name in names}, language)

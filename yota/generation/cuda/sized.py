@@ -13,6 +13,7 @@ from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.places import MOST
 from yota.codegen.cuda.scatter import is_addition
+from yota.codegen.language import tabled
 from yota.generation.c.arithmetic import SizeNames, whole
 from yota.generation.c.attempts import AllSizes, at_samples
 from yota.generation.c.functions import Recording
@@ -23,7 +24,7 @@ from yota.generation.provenance import summary
 from yota.generation.request import Request
 from yota.generation.sizing import Sized
 from yota.generation.varying import Separated, Varying
-from yota.ir.extents import Extent, Spelled
+from yota.ir.extents import Extent
 from yota.ir.tape import Op, Tape
 
 
@@ -43,7 +44,8 @@ class _Sized(AllSizes):
     def __init__(self, request: Request, sized: Sized, title: str, names: SizeNames, *, open: bool) -> None:
         super().__init__(request, sized, title, names)
         self.open = self.sizes[-1] if open else ""
-        self.python = replace(self.samples, spell=self._spelled_in_python)
+        self.in_python = SizeNames(names, tabled("python"))
+        self.python = replace(self.samples, spell=lambda text: whole(text, self.in_python))
 
     def written(self) -> FunctionWriter:
         """All of it."""
@@ -66,10 +68,6 @@ class _Sized(AllSizes):
         writer.test = self._test(writer.self_test()) if self.request.self_test else None
         writer.condition = self.conditions.described()
         return writer
-
-    def _spelled_in_python(self, text: str) -> Spelled:
-        found = whole(text, self.names)
-        return Spelled(_whole(found), found.level)
 
     def _in_python(self, number: int) -> object:
         return Extent(number.values, self.python) if isinstance(number, Extent) else number
@@ -114,10 +112,7 @@ class _Sized(AllSizes):
             lines += self._from_axis(size, name, axis)
         lines += [f"if {self.conditions.failed('or')}:"]
         lines += [f'    raise ValueError("sizes must be {self.conditions.described()}")']
-        for one in made:
-            value = self.number(one).replace("(double)", "").replace("sqrt(", "math.sqrt(")
-            lines.append(f"{one.hint} = {value if one.type.dtype.kind == 'f' else _whole(value)}")
-        return lines
+        return [*lines, *(f"{one.hint} = {self.number(one, self.in_python)}" for one in made)]
 
 
 def _additions(op: Op, tape: Tape) -> list[int]:
@@ -125,7 +120,3 @@ def _additions(op: Op, tape: Tape) -> list[int]:
     shape = op.keyword("shape")
     places = [math.prod(gathered_extents(index, shape)) for index in op.keyword("indices")]
     return [*places, *(tape.types[each].size for each, _ in index_arrays(tape, op))]
-
-
-def _whole(text: str) -> str:
-    return text.replace(" / ", " // ")
