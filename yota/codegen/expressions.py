@@ -212,13 +212,7 @@ class _Writer:
             self._assign(longest, self.texts[longest])
             texts = [self._text(operand, like) for operand in op.operands]
             length = sum([len(text) for text in texts]) + len(spelling.text)
-        if spelling.text == "{0}":
-            return texts[0]
-        needs = spelling.needs if len(spelling.needs) >= len(texts) else (*spelling.needs, *([0] * len(texts)))
-        pieces = [text if text.level >= need else f"({text})" for text, need in zip(texts, needs, strict=False)]
-        if spelling.text[0] == "-" and pieces[0].startswith("-"):
-            pieces[0] = f"({pieces[0]})"
-        return Spelled(spelling.text.format(*pieces), spelling.level)
+        return spelling.applied(texts)
 
     def _literal_type(self, op: Op) -> TensorType | None:
         """The type that constants are spelled in: whole numbers among floats are written as floats.

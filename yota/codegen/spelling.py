@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from yota.codegen.literals import dtype_text
-from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SUM, UNARY
+from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SUM, UNARY, Spelled
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -43,6 +43,19 @@ class Spelling:
     def handles(self) -> tuple[str, int, tuple[int, ...], bool]:
         """What of it shows in the text that is written."""
         return self.text, self.level, self.needs, self.repeated
+
+    def applied(self, texts: Sequence[Spelled], *, apart: bool = False) -> Spelled:
+        """The expression of operands; ``apart`` puts in parentheses what compilers of C warn of."""
+        if self.text == "{0}":
+            return texts[0]
+        needs = [self.needs[min(place, len(self.needs) - 1)] for place in range(len(texts))]
+        if apart and CHOICE < self.level < SUM:
+            needs = [ATOM if text.level < UNARY else need for text, need in zip(texts, needs, strict=True)]
+        pieces = [text.within(need) for text, need in zip(texts, needs, strict=True)]
+        signed = len(pieces) if apart and SUM <= self.level < ATOM else 1
+        for place in range(0 if self.text[0] == "-" else 1, signed):
+            pieces[place] = f"({pieces[place]})" if pieces[place].startswith("-") else pieces[place]
+        return Spelled(self.text.format(*pieces), self.level)
 
 
 def binary(symbol: str, level: int, raises: bool = False) -> Spelling:

@@ -60,11 +60,6 @@ def cupy() -> Any:
     return found
 
 
-def current_device() -> int:
-    """The current CuPy device of this thread."""
-    return int(cupy().cuda.runtime.getDevice())
-
-
 def to_device(value: Any, dtype: Any = None) -> Any:
     """A copy of an array on the current device; an array already there is returned unchanged.
 

@@ -17,7 +17,7 @@ from yota.codegen.language import Language
 from yota.codegen.names import Names
 from yota.codegen.spelling import Spelling
 from yota.codegen.tree import Define, Remark, Statement
-from yota.ir.extents import AND, ATOM, CHOICE, OR, SUM, UNARY, Extent, Spelled, extents_in, factor
+from yota.ir.extents import AND, CHOICE, OR, Extent, Spelled, extents_in, factor
 
 _LONGEST = 84
 
@@ -241,20 +241,7 @@ class Writer:
             if len(found) > 12 and self.values[operand].kind != "literal":
                 length -= len(found)
                 self._name(operand, found, lines)
-        pieces = []
-        for position, operand in enumerate(operands):
-            found = self._read(operand)
-            need = spelling.needs[min(position, len(spelling.needs) - 1)]
-            if spelling.level in range(CHOICE + 1, SUM) and found.level < UNARY:
-                need = ATOM  # not needed by the language, but compilers warn of mixed operators
-            pieces.append(found.within(need))
-        if spelling.text == "{0}":
-            return self._read(operands[0])
-        if spelling.text[0] == "-" and pieces[0].startswith("-"):
-            pieces[0] = f"({pieces[0]})"
-        if SUM <= spelling.level < ATOM:
-            pieces[1:] = [f"({piece})" if piece.startswith("-") else piece for piece in pieces[1:]]
-        return Spelled(spelling.text.format(*pieces), spelling.level)
+        return spelling.applied([self._read(operand) for operand in operands], apart=True)
 
     def _cast(self, value: Value, source: Value, text: Spelled) -> Spelled:
         if self.is_rounded(value, source):

@@ -14,9 +14,8 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import is_uniform
 from yota.codegen.c.types import is_known, literal
 from yota.codegen.language import Language, filled
-from yota.codegen.tree import Assign, Loop, Scope, Statement, Variable
+from yota.codegen.tree import Assign, Copy, Fill, Loop, Scope, Statement, Variable
 from yota.errors import CodegenError
-from yota.ir.extents import Extent
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
@@ -60,11 +59,6 @@ class Sizes:
     may_be_none: Callable[[int], bool] = lambda count: False
 
 
-def bytes_of(count: int, array: str) -> str:
-    """C text of how many bytes so many elements of an array take."""
-    return f"{f'(size_t){count}' if isinstance(count, Extent) else count} * sizeof *{array}"
-
-
 def put_in_place(made: Sequence[Made], language: Language) -> list[Statement]:
     """Statements that compute arrays; those in the same loops run in them together."""
     found: list[Statement] = []
@@ -102,19 +96,17 @@ def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Nee
     return filled(f"{function}({given});")
 
 
-def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[str]:
+def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[Statement]:
     """Statements that write values at places, of which the last one stays; ``texts`` are those of the operands."""
     source, value, places = texts
     type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
+    start: Statement = Copy(target, source, type.size)
     if constant is not None and is_uniform(constant):
-        number = literal(np.asarray(constant).reshape(-1)[0], type.dtype)
-        start = [f"for (ptrdiff_t at = 0; at < {type.size!s}; at++)", f"    {target}[at] = {number};"]
-    else:
-        start = [f"memcpy({target}, {source}, {bytes_of(type.size, target)});"]
+        start = Fill(target, type.size, literal(np.asarray(constant).reshape(-1)[0], type.dtype), False)
     shape = tape.types[op.operands[1]].shape
     element = value if not shape else f"{value}[0]" if shape == (1,) else f"{value}[at]"
     count = tape.types[op.operands[2]].size
-    return [*start, f"for (ptrdiff_t at = 0; at < {count!s}; at++)", f"    {target}[{places}[at]] = {element};"]
+    return [start, f"for (ptrdiff_t at = 0; at < {count!s}; at++)", f"    {target}[{places}[at]] = {element};"]
 
 
 NO_MEMORY = -1
