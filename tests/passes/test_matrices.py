@@ -118,3 +118,65 @@ def test_cofactors_of_complex_and_of_many_singular_matrices() -> None:
             minor = np.delete(np.delete(one, row, 0), column, 1)
             slope = (2 + 1j) * (-1) ** (row + column) * np.linalg.det(minor)
             np.testing.assert_allclose(found[0][place][row, column], np.conj(slope), rtol=1e-9, atol=1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1.0, 1e100, 1e300])
+def test_logarithms_of_determinants_do_not_overflow(scale: float, size: int) -> None:
+    def total(A: Any) -> Any:
+        found = 0.0
+        for trip in range(400):
+            found = found + np.linalg.slogdet(A * (1.0 + 0.001 * trip))[1]
+        return found
+
+    A = scale * np.random.default_rng(size).normal(size=(size, size))
+    slope = yota.value_and_grad(total, target="c")
+    np.testing.assert_allclose(slope(A)[0], total(A), rtol=1e-13)
+    assert "_loop0" in slope.source
+
+
+TRIPS = 120
+SEEN = np.random.default_rng(4).normal(size=(TRIPS, 4))
+
+
+def filtered(dynamics: Any) -> Any:
+    """A filter of Kalman's: trips with products, solutions and a determinant."""
+    size = len(dynamics)
+    one, mean, spread, found = np.eye(size), np.zeros(size), np.eye(size), 0.0
+    for row in SEEN[:, :size]:
+        mean, spread = dynamics @ mean, dynamics @ spread @ dynamics.T + 0.1 * one
+        apart, total = row - mean, spread + 0.5 * one
+        gain = np.linalg.solve(total, spread).T
+        size_of = np.log(np.linalg.det(total)) if np.iscomplexobj(total) else np.linalg.slogdet(total)[1]
+        found = found + apart @ np.linalg.solve(total, apart) + size_of
+        mean, spread = mean + gain @ apart, (one - gain) @ spread
+    return found
+
+
+def least_squares(p: Any) -> Any:
+    """Recursive least squares with forgetting, by an inverse."""
+    normal, right, found = p[1] * np.eye(3), np.zeros(3), 0.0
+    for row in SEEN:
+        weights = np.linalg.inv(normal) @ right
+        apart = row[3] - row[:3] @ weights
+        found = found + apart * apart
+        normal, right = p[0] * normal + np.outer(row[:3], row[:3]), p[0] * right + row[:3] * row[3]
+    return found
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("size", [2, 3, 4, 0])
+def test_loops_with_small_matrices(size: int, target: Any) -> None:
+    f = filtered if size else least_squares
+    x = (
+        0.9 * np.eye(size) + 0.05 * np.random.default_rng(size).normal(size=(size, size))
+        if size
+        else np.array([0.9, 1])
+    )
+    slope = yota.value_and_grad(f, target=target)
+    value, found = slope(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    np.testing.assert_allclose(found, slopes(f, x), rtol=1e-9, atol=1e-9)
+    assert ("_loop1" in slope.source) == (target == "c")

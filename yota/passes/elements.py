@@ -77,6 +77,10 @@ def _converted(unrolling: Unrolling, op: Op, variable: int, type: TensorType) ->
     return unrolling.emit("astype", (variable,), {"dtype": type.dtype}, type)
 
 
+def _item(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
+    return np.asarray(unrolling.elements(op.operands[0])[op.keyword("index")])
+
+
 def _scatter(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     if type.size > LARGEST_SOURCE:
         raise Unsuitable
@@ -205,6 +209,7 @@ def _contract(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
 
 _UNROLLED: dict[str, Callable[[Unrolling, Op, TensorType], Elements]] = {
     **dict.fromkeys(MOVES, _move),
+    AccessMap.ITEM: _item,
     AccessMap.SCATTER: _scatter,
     AccessMap.REDUCTION: _reduce,
     AccessMap.SCAN: _cumulate,

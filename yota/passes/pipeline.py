@@ -10,7 +10,9 @@ from yota.ir.verify import verify as checked
 from yota.passes import cse, dce, fold, inline, loops, scalarize, simplify
 
 
-def passes(*, strict: bool = False, inlined: bool = True, compiled: bool = False) -> tuple[tuple[str, Rewrite], ...]:
+def passes(
+    *, strict: bool = False, inlined: bool = True, compiled: bool = False, looped: bool = False
+) -> tuple[tuple[str, Rewrite], ...]:
     """Names and passes in order; what unrolling brings to light is simplified again."""
     algebra: tuple[tuple[str, Rewrite], ...] = (
         ("fold", fold.run),
@@ -24,7 +26,7 @@ def passes(*, strict: bool = False, inlined: bool = True, compiled: bool = False
         *([("inline", lambda tape: inline.run(tape, strict=strict, compiled=compiled))] if inlined else []),
         *shared,
         *algebra,
-        ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled)),
+        ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped)),
         *algebra,
     )
 
@@ -40,6 +42,7 @@ def run(
     strict: bool = False,
     inlined: bool = True,
     compiled: bool = False,
+    looped: bool = False,
     once: bool = False,
     until: str | None = None,
     verify: Callable[[Tape], object] | None = None,
@@ -50,6 +53,7 @@ def run(
     inlined: whether primitives with a primal of their own are replaced by it; before a tape is differentiated they must
         stay, because their rules count.
     compiled: whether the code will be compiled, so that scalar ops are cheap.
+    looped: whether the tape is the body of a loop.
     once: whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
     until: stop after the first pass of this name.
     verify: called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
@@ -58,10 +62,10 @@ def run(
         verify = checked
 
     def improve(body: Tape) -> Tape:
-        return run(body, strict=strict, inlined=inlined, compiled=compiled)
+        return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True)
 
     tape = loops.run(tape, improve, moves=not strict)
-    for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled):
+    for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped):
         if once and name == "scalarize" and scalarize.is_scalar(tape):
             break
         tape = rewrite(tape)

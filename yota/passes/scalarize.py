@@ -27,24 +27,34 @@ _PER_OP, _PER_OP_COMPILED, _MOST_COMPILED = 2, 6, 20_000
 
 The last is where it takes too long for those.
 """
+_PER_OP_LOOPED = 64
+"""The same for the body of a compiled loop with functions of matrices: beside LAPACK the loop would be Python's."""
 
 
-def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int | None = None) -> Tape:
+def run(
+    tape: Tape, *, strict: bool = False, compiled: bool = False, looped: bool = False, most: int | None = None
+) -> Tape:
     """Unroll ``tape`` when scalar code is estimated to be no slower; otherwise give it back as it is.
 
     With ``strict``, only a tape whose value is computed by scalar ops already qualifies: NumPy's order of
     summation is kept by leaving sums to NumPy. With ``most`` it is unrolled if that takes at most so many ops, slower
     or not. ``compiled`` says that scalar ops will not be Python's: they cost next to nothing beside a call of LAPACK.
+    ``looped`` says that the tape is the body of a loop.
     """
     if strict and not _is_scalar_value(tape):
+        return tape
+    if not looped and any(op.name == "slogdet" for op in tape.ops):
+        # One call of LAPACK costs little, and cannot overflow.
         return tape
     if any(True for type in tape.types.values() for _ in extents_in(type.shape)):
         return tape
     longest = max(_MOST_UNROLLED, _PER_OP * len(tape))
     if compiled:
-        longest = max(longest, min(_PER_OP_COMPILED * len(tape), _MOST_COMPILED))
-    if compiled and most is None and not FUNCTIONS.keys().isdisjoint(op.name for op in tape.ops):
-        most = longest
+        small = not FUNCTIONS.keys().isdisjoint(op.name for op in tape.ops)
+        per_op = _PER_OP_LOOPED if small and looped else _PER_OP_COMPILED
+        longest = max(longest, min(per_op * len(tape), _MOST_COMPILED))
+        if small and most is None:
+            most = longest
     budget = _array_cost(tape)
     limit = min(budget // _SCALAR_OP + 64, longest) if most is None else most
     unrolling = Unrolling(tape, limit)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.ir.tape import Op, Tape
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, TupleType
 from yota.passes.rewrite import Rewriting
 
 Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -117,7 +117,7 @@ class Unrolling(Rewriting):
     def settle(self, op: Op, found: Elements) -> None:
         """Note the elements of an op's result."""
         type = self.tape.types[op.result]
-        if found.shape != type.shape:
+        if found.shape != type.shape and not isinstance(type, TupleType):
             raise Unsuitable
         self._elements[op.result] = found
         if not type.shape and (handle := int(found)) >= 0:
@@ -138,7 +138,7 @@ class _Matrix:
         self.size = self.type.shape[0]
         self._unrolling, self._op = unrolling, op
         entries = unrolling.variables(unrolling.elements(op.operands[0]))
-        self._entries = np.array(entries, np.int64).reshape(self.type.shape)
+        self.entries = np.array(entries, np.int64).reshape(self.type.shape)
         self._minors: dict[tuple[_Some, _Some], int] = {}
 
     def apply(self, name: str, *operands: int) -> int:
@@ -159,7 +159,7 @@ class _Matrix:
         if not rows:
             return self.one()
         if len(rows) == 1:
-            return int(self._entries[rows[0], columns[0]])
+            return int(self.entries[rows[0], columns[0]])
         found = self._minors.get((rows, columns))
         if found is None:
             found = self._minors[rows, columns] = self._expanded(rows, columns)
@@ -171,7 +171,7 @@ class _Matrix:
         signed = []
         for number, column in enumerate(columns):
             inner = self.minor(rest, columns[:number] + columns[number + 1 :])
-            product = self.apply("multiply", int(self._entries[rows[place], column]), inner)
+            product = self.apply("multiply", int(self.entries[rows[place], column]), inner)
             signed.append(((place + number) % 2 == 0, product))
         # A positive term first, so that nothing is negated.
         signed.sort(key=lambda item: not item[0])
@@ -198,6 +198,25 @@ def _pivot(rows: _Some) -> int:
 
 def _det(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     return np.array(_Matrix(unrolling, op).determinant(), np.int64)
+
+
+def _slogdet(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
+    """The sign and the logarithm, which ``item`` reads apart; of entries of at most 1, as products may overflow."""
+    matrix = _Matrix(unrolling, op)
+    dtype = matrix.type.dtype
+    if dtype.kind != "f":
+        raise Unsuitable
+    largest = unrolling.constant(np.finfo(dtype).tiny)
+    for entry in matrix.entries.flat:
+        largest = matrix.apply("maximum", largest, matrix.apply("absolute", int(entry)))
+    # The bound is never reached: without it, the scale would be factored out of the determinant again.
+    bound = unrolling.constant(dtype.type(-2))
+    for place, entry in np.ndenumerate(matrix.entries):
+        matrix.entries[place] = matrix.apply("maximum", matrix.apply("divide", int(entry), largest), bound)
+    found = matrix.determinant()
+    scale = matrix.apply("multiply", unrolling.constant(dtype.type(matrix.size)), matrix.apply("log", largest))
+    size = matrix.apply("log", matrix.apply("absolute", found))
+    return np.array([matrix.apply("sign", found), matrix.apply("add", size, scale)], np.int64)
 
 
 def _cofactors(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
@@ -248,6 +267,7 @@ FUNCTIONS: dict[str, Callable[[Unrolling, Op, TensorType], Elements]] = {
     "cofactors": _cofactors,
     "det": _det,
     "inv": _inv,
+    "slogdet": _slogdet,
     "solve": _solve,
 }
 """By primitive."""
