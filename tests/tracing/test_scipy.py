@@ -273,6 +273,7 @@ def outcome(call, names, given):
         "tree": TREE,
         "ms": st.mstats,
         "vq": vq,
+        "sp": sp,
     }
     result = eval(call, {**modules, **dict(zip(names, given, strict=True))})
     return result[0] if isinstance(result, tuple) else result
@@ -319,3 +320,19 @@ def test_neighbours_in_a_box_and_masked_arrays_are_refused():
     masked = np.ma.array(V, mask=[0, 0, 1, 0])
     with pytest.raises(TracingError, match="masked array"):
         yota.grad(lambda v: st.mstats.pearsonr(masked, v)[0], V**2)
+
+
+@pytest.mark.parametrize("a", [-0.5, 0.0, 0.5, 1.0])
+def test_equal_parameters_of_jacobis_nodes_have_slopes_of_their_own(a):
+    weights = np.array([1.0, -2.0, 3.0])
+    for part in (0, 1):
+
+        def loss(a, b, part=part):
+            return np.sum(weights * sp.roots_jacobi(3, a, b)[part])
+
+        value, found = yota.grad(loss, a, a)
+        h = 1e-3
+        assert value == pytest.approx(loss(a, a), rel=1e-11)
+        for slope, (left, right) in zip(found, ((1, 0), (0, 1)), strict=True):
+            ends = [loss(a + k * h * left, a + k * h * right) for k in (-2, -1, 1, 2)]
+            assert slope == pytest.approx((ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h), rel=1e-7)

@@ -153,6 +153,48 @@ for _name in ("expm1", "log1p"):
     records("scipy.special", _name)(functools.partial(_of_numpy, _name))
 
 
+@records("scipy.special._orthogonal", "_gen_roots_and_weights")
+def _quadrature(
+    trace: Trace, n: int, mu0: Any, an_func: Any, bn_func: Any, f: Any, df: Any, symmetrize: bool, mu: bool
+) -> Any:
+    """Nodes are eigenvalues of the recurrence, weights squares of the first elements of the eigenvectors.
+
+    G. H. Golub and J. H. Welsch, Calculation of Gauss quadrature rules, Mathematics of Computation 23 (1969).
+    """
+    order = np.arange(float(n))
+    beside = bn_func(order[1:])
+    x, vectors = np.linalg.eigh(np.diag(an_func(order)) + np.diag(beside, 1) + np.diag(beside, -1))
+    w = mu0 * vectors[0] ** 2
+    if symmetrize:
+        x, w = (x - x[::-1]) / 2, (w + w[::-1]) / 2
+    return (x, w, mu0) if mu else (x, w)
+
+
+@records("scipy.special", "roots_jacobi")
+def _jacobi(trace: Trace, n: int, alpha: Any, beta: Any, mu: bool = False) -> Any:
+    """Without SciPy's branches for equal parameters, on which a slope by one of them alone is lost."""
+    special, (a, b) = scipy_special(), (trace.traced(each) for each in (alpha, beta))
+    if n < 1 or n != int(n) or not bool((a > -1) & (b > -1)):
+        raise ValueError("n must be a positive integer, alpha and beta must be greater than -1.")
+
+    def beside(k: Any) -> Any:
+        twice, later = 2 * k + a + b, np.maximum(k, 2)
+        first = 2 / twice * np.sqrt((k + a) * (k + b) / (twice + 1))
+        return first * np.where(k == 1, 1.0, np.sqrt(later * (later + a + b) / (2 * later + a + b - 1)))
+
+    def middle(k: Any) -> Any:
+        twice = 2 * np.maximum(k, 1) + a + b
+        return np.where(k == 0, (b - a) / (2 + a + b), (b * b - a * a) / (twice * (twice + 2)))
+
+    total = np.exp((a + b + 1) * math.log(2) + special.betaln(a + 1, b + 1))
+    return _quadrature(trace, n, total, middle, beside, None, None, False, mu)
+
+
+@records("scipy.special", "roots_gegenbauer")
+def _gegenbauer(trace: Trace, n: int, alpha: Any, mu: bool = False) -> Any:
+    return _jacobi(trace, n, alpha - 0.5, alpha - 0.5, mu)
+
+
 def _plainly(trace: Trace, name: str, keywords: dict[str, Any], **defaults: Any) -> None:
     others = [key for key, value in keywords.items() if key not in defaults or value != defaults[key]]
     if others:
