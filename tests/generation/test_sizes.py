@@ -193,6 +193,18 @@ def branching_far_out(x):
     return np.sum(scale * x)
 
 
+def swapped_far_out(x):
+    one, other = np.sum(x**2), np.sum(np.sin(x))
+    if len(x) > 1000:
+        one, other = other, one
+    return one * one * other
+
+
+def another_result_far_out(x):
+    one, other = np.sum(x**2), np.sum(np.sin(x))
+    return np.array([one, other] if len(x) > 1000 else [other, one])
+
+
 def another_number_far_out(x):
     return np.sum(x**2) * (2.0 if len(x) < 1000 else 3.0)
 
@@ -272,6 +284,8 @@ def test_comparisons_of_values_are_no_branches_on_sizes() -> None:
         (branching, r"branching, line \d+: `return np.sum\(x\*\*2\)`: other steps are taken when N changes"),
         (branching_far_out, r"branching_far_out, line \d+: `scale = 2.0 if .*other steps are taken when N changes"),
         (another_number_far_out, r"`return np.sum\(x\*\*2\) \* .*`: another constant is met when N changes"),
+        (swapped_far_out, r"`return one \* one \* other`: other values are combined when N changes"),
+        (another_result_far_out, r"`return np.array.*: other values are combined when N changes"),
         (window, r"`return np.sum\(x\[1:100\] \*\* 2\)`: another part of an array is taken.* when N changes"),
         (special_at_one, "the value at N = 1 is not what the code for all sizes gives"),
         (
