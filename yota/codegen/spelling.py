@@ -48,10 +48,10 @@ class Spelling:
         """The expression of operands; ``apart`` puts in parentheses what compilers of C warn of."""
         if self.text == "{0}":
             return texts[0]
-        needs = [self.needs[min(place, len(self.needs) - 1)] for place in range(len(texts))]
+        needs = self.needs if len(self.needs) >= len(texts) else (*self.needs, *self.needs[-1:] * len(texts))
         if apart and CHOICE < self.level < SUM:
-            needs = [ATOM if text.level < UNARY else need for text, need in zip(texts, needs, strict=True)]
-        pieces = [text.within(need) for text, need in zip(texts, needs, strict=True)]
+            needs = tuple([ATOM if text.level < UNARY else need for text, need in zip(texts, needs, strict=False)])
+        pieces = [text if text.level >= need else f"({text})" for text, need in zip(texts, needs, strict=False)]
         signed = len(pieces) if apart and SUM <= self.level < ATOM else 1
         for place in range(0 if self.text[0] == "-" else 1, signed):
             pieces[place] = f"({pieces[place]})" if pieces[place].startswith("-") else pieces[place]
