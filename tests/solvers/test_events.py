@@ -43,6 +43,26 @@ def test_a_fall_ends_on_the_ground(method):
         assert found == fallen(g, h).y_events[0][0, 1]
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_event_beside_the_one_that_ends(turned):
+    """A throw: the time and height of its highest point, and the time when it is over."""
+    events = [ground, lambda t, y, g: y[1]]
+
+    def thrown(v, g):
+        several = events[::-1] if turned else events
+        found = solve_ivp(fall, (0, 10), [0.5, v], "DOP853", events=several, args=(g,), rtol=1e-10, atol=1e-10)
+        times, states = found.t_events[:: -1 if turned else 1], found.y_events[:: -1 if turned else 1]
+        return np.array([times[1][0], states[1][0, 0], times[0][0], found.t[-1]])
+
+    v, g = 7.0, 9.81
+    slopes = yota.jacobian(thrown, wrt=(0, 1))(v, g)
+    root = np.sqrt(v * v + g)
+    over = (v + root) / g
+    np.testing.assert_allclose(slopes[0], [1 / g, v / g, *[(1 + v / root) / g] * 2], rtol=1e-7)
+    late = 1 / (2 * root * g) - over / g
+    np.testing.assert_allclose(slopes[1], [-v / g**2, -v * v / 2 / g**2, late, late], rtol=1e-7)
+
+
 @pytest.mark.parametrize("method", ["DOP853", "BDF"])
 def test_several_events_and_their_times(method):
     """A swing begins at its end: it passes the middle at odd parts of its period, and turns at even ones."""

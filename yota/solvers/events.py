@@ -69,7 +69,7 @@ def events_of(call: Call) -> dict[int, dict[str, Any]]:
 
 def with_events(trace: Trace, call: Call, host: Steps, found: Any) -> Any:
     """The result of a call, with derivatives of the times of events, and of states there."""
-    sol, end = DenseOutput(trace, host), found.t[-1:]
+    sol, end, moved_end = DenseOutput(trace, host), found.t[-1:], False
     if call.arguments["dense_output"]:
         found.sol = sol
     for place, (number, attributes) in enumerate(host.events.items()):
@@ -83,10 +83,10 @@ def with_events(trace: Trace, call: Call, host: Steps, found: Any) -> Any:
         reached = sol.at(moved, np.transpose(states))
         found.t_events[place], found.y_events[place] = moved, np.transpose(reached)
         ends = found.status == 1 and attributes.get("terminal") and times[-1]._value() == end._value()[0]
-        if ends and call.arguments["t_eval"] is None:
+        if ends and not moved_end and call.arguments["t_eval"] is None:
+            moved_end = True
             found.t = np.concatenate([found.t[:-1], moved[-1:]])
             found.y = np.concatenate([found.y[:, :-1], reached[:, -1:]], axis=1)
-            break
     return found
 
 
