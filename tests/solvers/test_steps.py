@@ -6,10 +6,14 @@ from scipy.integrate import DOP853, RK23, RK45, solve_ivp
 
 import yota
 from yota.errors import DifferentiationError
+from yota.solvers.explicit import ExplicitSteps
+from yota.solvers.steps import Steps
 
 METHODS = {"RK45": RK45, "RK23": RK23, "DOP853": DOP853}
 P = np.array([1.5, 1.0, 0.8, 3.0])
 TIMES = np.linspace(0.3, 4.0, 9)
+ROUNDING = 1e-11
+"""The lengths of steps follow from differences of slopes; SciPy's move by as much from one processor to another."""
 
 
 def rates(t, y, p):
@@ -42,15 +46,56 @@ def at_fixed_steps(p, method, t_eval, ends):
 def test_the_derivative_of_the_steps_that_were_taken(method, t_eval):
     fg = yota.value_and_grad(lambda p: loss(p, method, t_eval))
     value, slopes = fg(P)
-    assert value == loss(P, method, t_eval)
+    assert value == pytest.approx(loss(P, method, t_eval), rel=ROUNDING)
     ends = solve_ivp(rates, (0.0, 4.0), [1.0, P[0]], method=method, args=(P,)).t
     for unit, slope in zip(np.eye(4), slopes, strict=True):
         sides = [at_fixed_steps(P + step * unit, method, t_eval, ends) for step in (1e-3, -1e-3, 2e-3, -2e-3)]
         # Rounding errors of the differences are 1e-12 of the loss.
         assert slope == pytest.approx((8 * (sides[0] - sides[1]) - sides[2] + sides[3]) / 12e-3, rel=1e-7)
     if t_eval is not None:
-        assert fg(1.02 * P)[0] == loss(1.02 * P, method, t_eval)
+        assert fg(1.02 * P)[0] == pytest.approx(loss(1.02 * P, method, t_eval), rel=ROUNDING)
         assert len(fg.info().compilations) == 1
+
+
+OPTIONS = [
+    {},
+    {"rtol": 1e-9, "atol": np.array([1e-10, 1e-7]), "max_step": 0.2},
+    {"first_step": 0.3, "rtol": 1e-8, "t_eval": TIMES[:1]},
+    {"backwards": True, "rtol": 1e-6},
+]
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("method", METHODS)
+def test_generated_steps_are_those_of_scipy(monkeypatch, method, options, target):
+    """SciPy's own run gives the times, the states, how often the rate was called, and where the steps end."""
+    options = {"t_eval": TIMES, **options}
+    sign = -1 if options.pop("backwards", False) else 1
+    options["t_eval"] = sign * options["t_eval"]
+    pairs = []
+    generated = ExplicitSteps._taken
+
+    def both(host, *given):
+        pairs.append((generated(host, *given), Steps.solve(host, *given)))
+        return pairs[-1][0]
+
+    monkeypatch.setattr(ExplicitSteps, "_taken", both)
+
+    def total(p):
+        return np.sum(solve_ivp(rates, (0.0, 4.0 * sign), [1.0, 0.4], method=method, args=(p,), **options).y)
+
+    yota.value_and_grad(total, target=target)(0.4 * P)
+    ((one, other),) = pairs
+    assert one is not None
+    for found, expected in zip(one.arrays, other.arrays, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=ROUNDING if np.ndim(found) == 2 else 1e-8)
+
+
+def test_strict_values_are_those_of_scipy():
+    fg = yota.value_and_grad(loss, strict=True)
+    for p in (P, 1.02 * P):
+        assert fg(p)[0] == loss(p)
 
 
 def decay(rate, start, span, times, **options):

@@ -37,6 +37,14 @@ def lower_region(lowering: Lowering, op: Op, operands: Sequence[str]) -> Step:
     return _Writer(lowering, op, operands).step()
 
 
+def is_plain(region: Region) -> bool:
+    """Whether a trip computes with numbers alone, which are Python's then."""
+    starts = {entry.variable for entry in region.body.inputs}
+    outputs = enumerate(region.body.outputs)
+    made = replace(region.body, outputs=tuple(each for k, each in outputs if k < region.carries or each not in starts))
+    return scalar.is_scalar(made) and scalar.is_fast(made)
+
+
 class _Writer:
     """Writes one loop.
 
@@ -55,7 +63,7 @@ class _Writer:
         self.initial, self.rows = given[: region.carries], given[region.carries : region.carries + region.slices]
         self.fixed = given[region.carries + region.slices :]
         self.exact = op.result in lowering.bitwise
-        self.plain = scalar.is_scalar(region.body) and scalar.is_fast(region.body)
+        self.plain = is_plain(region)
 
     def step(self) -> Step:
         """Statements ahead of the loop, the loop, and those after it."""
@@ -215,6 +223,8 @@ class _Writer:
                 numbers = {each: replace(tape.types[each], weak=True) for each in ends if not tape.types[each].shape}
                 tape = replace(tape, types={**tape.types, **numbers})
             plan = scalar.plan_scalar(tape, strict=self.exact, values=len(tape.outputs), names=self.names)
+            # The function around the loop ignores warnings for all trips.
+            plan = replace(plan, functions=tuple(replace(each, decorators=()) for each in plan.functions))
             lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
             lowering.imports.update(dict.fromkeys(plan.used))
             lowering.constants.objects.update(plan.constants)

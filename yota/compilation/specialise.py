@@ -14,6 +14,7 @@ from yota.compilation.progress import stage
 from yota.compilation.selects import Alone, Combination, Merged
 from yota.compilation.sparse import CompressedRows
 from yota.errors import ArgumentError
+from yota.ir.solved import on_target
 from yota.ir.tape import Tape
 from yota.passes import roll
 from yota.passes.periods import Worth
@@ -93,7 +94,7 @@ def source_of(tape: Tape, target: Target, values: int) -> Any:
         from yota.codegen.targets.c import generate
     else:
         from yota.codegen.targets.numpy import generate
-    return generate(tape, strict=target.strict, values=values)
+    return generate(on_target(tape, target), strict=target.strict, values=values)
 
 
 def is_in_c(target: Target) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from yota.errors import DifferentiationError
 from yota.ir.primitive import Primitive
+from yota.ir.tape import Tape
 from yota.ir.types import TensorType, tuple_of
 
 __all__ = ["REGULAR", "SOLVED", "regular", "solved"]
@@ -72,3 +74,12 @@ def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
 
 SOLVED = Primitive("solved", "yota.ir.solved.solved", False, solved, None, "tensor", _typed)
 REGULAR = Primitive("regular", "yota.ir.solved.regular", False, regular, typed=lambda operands, static: operands[0])
+
+
+def on_target(tape: Tape, target: Any) -> Tape:
+    """``tape`` with the calls of its solvers as they are in code for a target."""
+    ops = [
+        replace(op, static=(("host", op.keyword("host").on(target)),)) if op.primitive is SOLVED else op
+        for op in tape.ops
+    ]
+    return replace(tape, ops=tuple(ops))

@@ -36,6 +36,8 @@ def _solve_ivp(trace: Trace, *args: Any, **keywords: Any) -> Any:
     host = kind(call.name, call.inner, lambda functions, *others: host.taken(call, functions, others))
     host.method, host.others, host.events = method, call.others, events_of(call)
     host.every = MERGED if issubclass(method, module.BDF) else 1
+    if isinstance(host, ExplicitSteps):
+        host.call = call
     host.keeps = bool(host.events or call.arguments["dense_output"])
     options = call.arguments["options"]
     given = any(options.get(name) is not None for name in ("jac", "jac_sparsity", "lband", "uband"))

@@ -1,20 +1,133 @@
-"""Differential equations by scipy.integrate's explicit methods: the derivative is that of the steps that were taken."""
+"""Differential equations by scipy.integrate's explicit methods: the derivative is that of the steps that were taken.
+
+Where the user chose the times, generated code takes the steps: SciPy's algorithm, with its operations in their order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from yota.ir.catalog import item_of, primitive
-from yota.ir.indexing import GATHER, Slice
+from yota.codegen.regions import is_plain
+from yota.compilation.specialise import Target, compile_tape, is_in_c, simplified
+from yota.ir.catalog import item_of
+from yota.ir.infer import sample
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
-from yota.solvers.implicit import constant
-from yota.solvers.steps import Scheme, Steps, Track
+from yota.solvers.calls import Call
+from yota.solvers.implicit import emitted
+from yota.solvers.steps import Scheme, Stepped, Steps, Track
+from yota.tracing.record import Leaf, record
+from yota.tracing.replay import evaluate
+from yota.tracing.state import paused
+
+_NUMBER = TensorType(np.dtype(float))
+_TRIALS = 4
+"""Trials of a step for which there is room, for each step that has room."""
+_MOST = 2**20
+"""Elements of what the trials keep up to which generated code takes the steps."""
+_SHORTEST = 4e-15
+"""The length of a step, as a part of the time, below which SciPy is asked: it may say that it failed."""
+_LEAST_RTOL = 100 * np.finfo(float).eps
+"""The least relative tolerance that SciPy takes without a warning."""
+
+
+def _total(weights: Sequence[float], rows: Sequence[Any]) -> Any:
+    terms = [float(weight) * row for weight, row in zip(weights, rows, strict=False) if weight]
+    return sum(terms[1:], terms[0]) if terms else 0.0 * rows[0]
+
+
+def _step(method: Any, rate: Callable[..., Any], t: Any, y: Any, f: Any, h: Any) -> tuple[Any, list[Any]]:
+    """The state after a step, and the slopes at all stages, the last of which is there."""
+    slopes = [f]
+    for weights, c in zip(method.A[1:], method.C[1:], strict=False):
+        slopes.append(rate(t + float(c) * h, y + h * _total(weights, slopes)))
+    after = y + h * _total(method.B, slopes)
+    return after, [*slopes, rate(t + h, after)]
+
+
+def _terms(
+    method: Any, rate: Callable[..., Any], t: Any, y: Any, h: Any, after: Any, slopes: Sequence[Any]
+) -> list[Any]:
+    """The coefficients of the polynomial that gives the state within a step."""
+    if isinstance(method.P, np.ndarray):
+        return [h * _total(column, slopes) for column in method.P.T]
+    slopes, last = list(slopes), slopes[-1]
+    for weights, c in zip(method.A_EXTRA, method.C_EXTRA, strict=True):
+        slopes.append(rate(t + float(c) * h, y + h * _total(weights, slopes)))
+    step = after - y
+    first = h * slopes[0]
+    return [step, first - step, 2.0 * step - (h * last + first), *(h * _total(row, slopes) for row in method.D)]
+
+
+def _within(method: Any, x: Any, y: Any, terms: Sequence[Any]) -> Any:
+    """The states at the parts ``x`` of steps, for each one row."""
+    x = np.reshape(x, (-1, 1))
+    dense = isinstance(method.P, np.ndarray)
+    found = terms[-1]
+    for number, term in enumerate(terms[-2::-1]):
+        found = term + found * (x if dense or not number % 2 else 1.0 - x)
+    return found * x + y
+
+
+def _error(method: Any, slopes: Sequence[Any], h: Any, scale: Any) -> Any:
+    """The estimate of the error of a step, in units of the tolerances."""
+    size = scale.shape[0]
+    if isinstance(method.P, np.ndarray):
+        rows = _total(method.E, slopes) * h / scale
+        return np.sqrt(np.sum(rows * rows)) / size**0.5
+    five, three = (_total(weights, slopes) / scale for weights in (method.E5, method.E3))
+    square = np.sum(five * five)
+    both = square + 0.01 * np.sum(three * three)
+    return np.where(both == 0, 0.0, np.abs(h) * square / np.sqrt(np.where(both == 0, 1.0, both) * size))
+
+
+def _trial(
+    method: Any, rate: Callable[..., Any], t: Any, y: Any, f: Any, length: Any, accepted: Any, fixed: Sequence[Any]
+) -> tuple[Any, ...]:
+    """One trial of a step: what the next one begins with, and what is kept of it. See SciPy's `RungeKutta._step_impl`.
+
+    accepted: whether the last trial was.
+    fixed: the last time, the direction, the tolerances and the largest step.
+    """
+    last, direction, rtol, atol, largest = fixed
+    after = t + np.minimum(length, largest) * direction
+    after = np.where(direction * (after - last) > 0, last, after)
+    h = after - t
+    moved, slopes = _step(method, rate, t, y, f, h)
+    error = _error(method, slopes, h, atol + np.maximum(np.abs(y), np.abs(moved)) * rtol)
+    fits = error < 1
+    factor = 0.9 * np.where(error == 0, 1.0, error) ** (-1 / (method.error_estimator_order + 1))
+    longer = np.where(error == 0, 10.0, np.where(factor < 10.0, factor, 10.0))
+    longer = np.where(accepted, longer, np.where(longer < 1.0, longer, 1.0))
+    shorter = np.where(factor > 0.2, factor, 0.2)
+    taken = [np.where(fits, *pair) for pair in ((after, t), (moved, y), (slopes[-1], f), (longer, shorter))]
+    rows = _terms(method, rate, t, y, h, moved, slopes)
+    return *taken[:3], np.abs(h) * taken[3], fits, np.where(fits, 1.0, -1.0), t, after, y, *rows
+
+
+def _taped(function: Callable[..., Any], types: Sequence[TensorType], registry: Any) -> Tape:
+    leaves = [Leaf(sample(each), number, f"c{number}") for number, each in enumerate(types)]
+    tape = record(function, leaves, tuple, registry=registry).tape
+    inputs = tuple(Input(each.variable, number, each.name) for number, each in enumerate(tape.inputs))
+    return Tape(tape.name, inputs, tape.constants, tape.ops, tape.outputs, tape.types)
+
+
+def _rate(tape: Tape, type: TensorType, read: Sequence[Any]) -> Callable[..., Any]:
+    """The right-hand side, of traced values."""
+    names = [entry.variable for entry in tape.inputs]
+    shape = tape.types[names[1]].shape
+
+    def rate(t: Any, y: Any) -> Any:
+        (found,) = evaluate(tape, dict(zip(names, [t, np.reshape(y, shape), *read], strict=True)))
+        return np.reshape(found, type.shape).astype(type.dtype)
+
+    return rate
 
 
 class RungeKutta(Scheme):
@@ -26,114 +139,157 @@ class RungeKutta(Scheme):
         begin, lengths = self.intervals(ends, room)
         zero = self.emit("getitem", ends, index=(0,))
         slope = self.rate(self.builder, zero, start, self.read)
-        body = self._body()
-        region = Region(body, 2, 2, room, counted=True, seen=room)
+        wanted = self.host.operands["t_eval"] is not None
+        region = Region(self._body(wanted), 2, 2, room, counted=True, seen=room)
         operands = (self.kept(2), start, slope, begin, lengths, *self.read)
         loop = self.builder.emit(LOOP, operands, {"region": region})
-        if self.host.operands["t_eval"] is None:
-            rows = self.emit(
-                "getitem", item_of(self.builder, loop, 2), index=(Slice(0, self.count - 1), *self._whole(1))
+        method, count = self.host.method, self.count
+        if not wanted:
+            given = [ends, start, item_of(self.builder, loop, 2)]
+            return self._inlined(
+                lambda ends, start, rows: (np.concatenate([start[None], rows[: count - 1]]), ends[:count]), given
             )
-            whole = self.emit("concatenate", self.emit("reshape", start, shape=(1, *self.type.shape)), rows, axis=0)
-            times = self.emit("getitem", ends, index=(Slice(0, self.count),))
-            return whole, times
-        times = self.times()
-        return self._between(loop, times, begin, lengths), times
 
-    def _whole(self, axes: int) -> tuple[Slice, ...]:
-        return tuple(Slice(0, extent) for extent in self.type.shape[:axes])
+        def between(times: Any, at: Any, begin: Any, lengths: Any, y: Any, *terms: Any) -> Any:
+            return _within(method, (times - begin[at]) / lengths[at], y[at], [each[at] for each in terms]), times
 
-    def _body(self) -> Tape:
-        """One step: the place and the slope after it; and what lies between."""
-        method, interpolates = self.host.method, self.host.operands["t_eval"] is not None
-        inner = TapeBuilder("step")
-        number = TensorType(np.dtype(float))
-        inner.input(type_of(0), 0, "i")
-        y, f = (inner.input(self.type, k, name) for k, name in ((1, "y"), (2, "f")))
-        t, h = (inner.input(number, k, name) for k, name in ((3, "t"), (4, "h")))
-        read = [inner.input(self.builder.types[each], 5 + k, f"p{k}") for k, each in enumerate(self.read)]
+        rows = range(2, len(region.body.outputs))
+        given = [self.times(), self.kept(3), begin, lengths, *(item_of(self.builder, loop, k) for k in rows)]
+        return self._inlined(between, given)
 
-        def emit(name: str, *operands: int) -> int:
-            return inner.emit(primitive(name), operands)
+    def _inlined(self, function: Callable[..., Any], given: Sequence[int]) -> tuple[int, int]:
+        tape = _taped(function, [self.builder.types[each] for each in given], self.host.registry)
+        first, second = emitted(self.builder, tape, given).outputs
+        return first, second
 
-        def total(weights: Sequence[float], rows: Sequence[int]) -> int | None:
-            found = None
-            for weight, row in zip(weights, rows, strict=False):
-                if weight:
-                    part = emit("multiply", inner.constant(float(weight)), row)
-                    found = part if found is None else emit("add", found, part)
-            return found
+    def _body(self, wanted: bool) -> Tape:
+        """One step: the place and the slope after it; and what lies between if that is ``wanted``."""
+        method = self.host.method
 
-        def moved(weights: Sequence[float], rows: Sequence[int]) -> int:
-            found = total(weights, rows)
-            return y if found is None else emit("add", y, emit("multiply", h, found))
+        def step(_: Any, y: Any, f: Any, t: Any, h: Any, *read: Any) -> Any:
+            rate = _rate(self.branch.tape, self.type, read)
+            after, slopes = _step(method, rate, t, y, f, h)
+            kept = [y, *_terms(method, rate, t, y, h, after, slopes)] if wanted else [after]
+            return after, slopes[method.n_stages], *kept
 
-        def stage(weights: Sequence[float], c: float) -> int:
-            at = emit("add", t, emit("multiply", inner.constant(float(c)), h))
-            return self.rate(inner, at, moved(weights, slopes), read)
-
-        slopes = [f]
-        for weights, c in zip(method.A[1:], method.C[1:], strict=False):
-            slopes.append(stage(weights[: len(slopes)], c))
-        after = moved(method.B, slopes)
-        slopes.append(self.rate(inner, emit("add", t, h), after, read))
-        rows = [after]
-        if interpolates and isinstance(method.P, np.ndarray):
-            empty = constant(inner, self.type, np.zeros(self.type.shape))
-            sums = [total(column, slopes) for column in method.P.T]
-            parts = [empty if each is None else emit("multiply", h, each) for each in sums]
-            rows = [y, inner.emit(primitive("stack"), parts, {"axis": 0})]
-        elif interpolates:
-            last = slopes[-1]
-            for weights, c in zip(method.A_EXTRA, method.C_EXTRA, strict=True):
-                slopes.append(stage(weights[: len(slopes)], c))
-            step = emit("subtract", after, y)
-            first = emit("multiply", h, f)
-            parts = [step, emit("subtract", first, step)]
-            both = emit("add", emit("multiply", h, last), first)
-            parts.append(emit("subtract", emit("multiply", inner.constant(2.0), step), both))
-            for weights in method.D:
-                found = total(weights, slopes)
-                assert found is not None
-                parts.append(emit("multiply", h, found))
-            rows = [y, inner.emit(primitive("stack"), parts, {"axis": 0})]
-        new = slopes[method.n_stages]
-        inner.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inner.inputs)]
-        return inner.finish([after, new, *rows])
-
-    def _between(self, loop: int, times: int, begin: int, lengths: int) -> int:
-        """The places at ``times`` by the method's own polynomials."""
-        starts, terms = (item_of(self.builder, loop, number) for number in (2, 3))
-        size = self.type.shape[0]
-        order = self.builder.types[terms].shape[1]
-        at = self.kept(3)
-        y = self.emit("getitem", starts, at, index=(GATHER, Slice(0, size)))
-        terms = self.emit("getitem", terms, at, index=(GATHER, Slice(0, order), Slice(0, size)))
-        t, h = (self.emit("getitem", each, at, index=(GATHER,)) for each in (begin, lengths))
-        x = self.emit("divide", self.emit("subtract", times, t), h)
-        x = self.emit("reshape", x, shape=(self.count, 1))
-        term = [
-            self.emit("getitem", terms, index=(Slice(0, self.count), number, Slice(0, size))) for number in range(order)
-        ]
-        if isinstance(self.host.method.P, np.ndarray):
-            # Horner's form of x, x**2, ... without a constant.
-            found = term[-1]
-            for each in term[-2::-1]:
-                found = self.emit("add", each, self.emit("multiply", found, x))
-            found = self.emit("multiply", found, x)
-        else:
-            rest = self.emit("subtract", self.builder.constant(1.0), x)
-            found = term[-1]
-            for number, each in enumerate(term[-2::-1]):
-                found = self.emit("add", self.emit("multiply", found, rest if number % 2 else x), each)
-            found = self.emit("multiply", found, x)
-        return self.emit("add", found, y)
+        types = [type_of(0), self.type, self.type, _NUMBER, _NUMBER, *(self.builder.types[each] for each in self.read)]
+        return _taped(step, types, self.host.registry)
 
 
 class ExplicitSteps(Steps):
-    """A call of a solver with an explicit method; see `Steps`."""
+    """A call of a solver with an explicit method; see `Steps`.
+
+    call: the call of SciPy's function.
+    target: of the code that takes the steps; None if SciPy does.
+    """
 
     scheme, dense = RungeKutta, False
+    call: Call
+    target: Target | None = None
+    _steps: Callable[..., Any] | None = None
+
+    def on(self, target: Any) -> ExplicitSteps:
+        """See `Host.on`."""
+        module = sys.modules["scipy.integrate"]
+        known = self.method in (module.RK23, module.RK45, module.DOP853)
+        branches = self._inner.functions[0].branches
+        if target.strict or self.keeps or not known or self.operands["t_eval"] is None or len(branches) != 1:
+            return self
+        (branch,) = branches
+        result = branch.tape.types[branch.tape.outputs[0]]
+        terms = self.method.n_stages + 4
+        if branch.tape.guards or result.is_complex or self.room * _TRIALS * terms * result.size > _MOST:
+            return self
+        made = type(self)(self.name, self._inner, self._run)
+        made.__dict__.update(self.__dict__, target=target)
+        return made
+
+    def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Stepped:
+        """See `Host.solve`."""
+        if values is not None and self.target is not None:
+            with paused(), np.errstate(all="ignore"):
+                found = self._taken(values, others)
+            if found is not None:
+                return found
+        return super().solve(values, others)
+
+    def _taken(self, values: Sequence[Any], others: Sequence[Any]) -> Stepped | None:
+        """What generated steps lead to; None if SciPy has to take them: it may refuse, warn or fail."""
+        call, module = self.call, sys.modules["scipy.integrate"]
+        rate = _at(self._inner.functions[0].at(values))
+        span, y, times = (call.value(name, (), others) for name in ("t_span", "y0", "t_eval"))
+        options: dict[str, Any] = {"rtol": 1e-3, "atol": 1e-6, "max_step": np.inf, "first_step": None}
+        options |= call.value("options", (), others)
+        rtol, atol, largest, length = (options.pop(name) for name in ("rtol", "atol", "max_step", "first_step"))
+        y, times, (t, last) = np.asarray(y, float), np.asarray(times, float), map(float, span)
+        direction = -1.0 if last < t else 1.0
+        ordered = np.all(np.diff(direction * np.concatenate([[t], times, [last]]))[1:-1] > 0)
+        inside = len(times) and direction * (times[0] - t) >= 0 and direction * (last - times[-1]) >= 0
+        if options or t == last or not (ordered and inside and np.all(rtol >= _LEAST_RTOL) and largest > 0):
+            return None
+        if np.shape(atol) not in ((), y.shape) or not np.all(np.asarray(atol) >= 0):
+            return None
+        f = np.asarray(rate(t, y), float)
+        if length is None:
+            select, order = module._ivp.common.select_initial_step, self.method.error_estimator_order
+            h = select(rate, t, y, last, largest, f, direction, order, rtol, atol)
+        elif not 0 < (h := length) <= abs(last - t):
+            return None
+        (branch,) = self._inner.functions[0].branches
+        known = [values[place] for place in branch.places]
+        given = [np.float64(t), y, f, np.float64(h), np.True_, *map(np.float64, (last, direction))]
+        given += [np.asarray(rtol, float)[()], np.asarray(atol, float)[()], np.float64(largest), *known]
+        if self._steps is None:
+            self._steps = self._compiled([type_of(each) for each in given])
+            if self._steps is None:
+                self.target = None
+                return None
+        accepted, begin, ends, starts, *terms = self._steps(*given)
+        at = np.flatnonzero(accepted > 0)
+        begin, ends = begin[at], ends[at]
+        if not len(at) or ends[-1] != last:
+            return None
+        track = Track()
+        track.knots, track.times, track.wanted = [*begin.tolist(), last], times, True
+        place = self.kept(track)[1]
+        parts, at = (times - begin[place]) / (ends - begin)[place], at[place]
+        whole = _within(self.method, parts, starts[at], [each[at] for each in terms])
+        count = 1 + (length is None) + self.method.n_stages * np.count_nonzero(accepted)
+        if not isinstance(self.method.P, np.ndarray):
+            count += len(self.method.A_EXTRA) * len(np.unique(place))
+        ivp = module._ivp.ivp
+        found = ivp.OdeResult(
+            t=times, y=whole.T, sol=None, t_events=None, y_events=None, nfev=int(count), njev=0, nlu=0
+        )
+        found.update(status=0, message=ivp.MESSAGES[0], success=True)
+        return self.solution(track, found)
+
+    def _compiled(self, types: Sequence[TensorType]) -> Callable[..., Any] | None:
+        """Code that takes the steps: the times at which trials begin and end, and what is kept of them.
+
+        None if NumPy would do that on arrays, which takes as long as SciPy's steps.
+        """
+        (branch,), method, target = self._inner.functions[0].branches, self.method, self.target
+        assert target is not None
+        carried = types[:5]
+
+        def trial(_: Any, t: Any, y: Any, f: Any, length: Any, accepted: Any, *rest: Any) -> Any:
+            rate = _rate(branch.tape, carried[1], rest[5:])
+            return _trial(method, rate, t, y, f, length, accepted, rest[:5])
+
+        def goes_on(_: Any, t: Any, y: Any, f: Any, length: Any, accepted: Any, *rest: Any) -> Any:
+            return np.where(length > _SHORTEST * np.abs(t), rest[1] * (rest[0] - t), 0.0) > 0
+
+        body, condition = (_taped(each, [type_of(0), *types], self.registry) for each in (trial, goes_on))
+        region = Region(body, len(carried), 0, _TRIALS * self.room, condition, seen=self.room)
+        builder = TapeBuilder("steps")
+        given = [builder.input(each, number, f"c{number}") for number, each in enumerate(types)]
+        loop = builder.emit(LOOP, given, {"region": region})
+        tape = builder.finish([item_of(builder, loop, number) for number in range(5, len(body.outputs))])
+        tape = simplified(tape, target.first)
+        if not is_in_c(target.first) and not any(is_plain(op.keyword("region")) for op in tape.ops if op.regions):
+            return None
+        return compile_tape(tape, target.first, values=0)[0]
 
     def kept(self, track: Track) -> list[Any]:
         """See `Steps.kept`: how many steps there are, and in which of them the times of the result are."""
@@ -142,3 +298,7 @@ class ExplicitSteps(Steps):
         sign = -1.0 if ends[-1] < ends[0] else 1.0
         at = np.searchsorted(sign * ends[1:], sign * track.times)
         return [count, np.clip(at, 0, max(count - 1, 0)).astype(np.int64)]
+
+
+def _at(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda t, y: np.ravel(function(np.float64(t), y))

@@ -46,6 +46,7 @@ class Host:
     def __init__(self, name: str, inner: Inner, run: Callable[..., Solution]) -> None:
         self.name = self.__name__ = name
         self._inner, self._run = inner, run
+        self.registry = None if inner.trace is None else inner.trace.registry
         self.types: tuple[TensorType, ...] = ()
         self.chosen = 0
 
@@ -64,6 +65,10 @@ class Host:
             f"{self.name} is on this tape, with functions of this process; pickle the derivative, such as "
             "yota.value_and_grad(f), which another process traces anew"
         )
+
+    def on(self, target: Any) -> Host:
+        """The call as it is in code for a target."""
+        return self
 
     def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Solution:
         """Call the solver, where what its functions read has these values."""
