@@ -121,10 +121,11 @@ def _lotka_volterra(quick: bool) -> Calls:
 
         return gradient
 
-    made = yota.value_and_grad(loss)
+    made, compiled = yota.value_and_grad(loss), yota.value_and_grad(loss, target="c")
     return {
         "plain": lambda: loss(p),
         "yota": lambda: made(p)[1],
+        "yota, C": lambda: compiled(p)[1],
         "diffrax": _peer("diffrax", of_diffrax),
         "autograd": _peer("autograd", of_autograd),
         "torchdiffeq": _peer("torchdiffeq", of_torchdiffeq),
