@@ -193,7 +193,8 @@ class ExplicitSteps(Steps):
         module = sys.modules["scipy.integrate"]
         known = self.method in (module.RK23, module.RK45, module.DOP853)
         branches = self._inner.functions[0].branches
-        if target.strict or self.keeps or self.parent or not known or self.operands["t_eval"] is None or len(branches) != 1:
+        needs_scipy = target.strict or self.keeps or self.parent is not None or self.operands["t_eval"] is None
+        if needs_scipy or not known or len(branches) != 1:
             return self
         (branch,) = branches
         result = branch.tape.types[branch.tape.outputs[0]]
