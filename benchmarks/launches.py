@@ -35,7 +35,7 @@ def chain(x: Any) -> Any:
 def measure_launches(settings: Settings) -> dict[str, float]:
     """Median seconds of each way."""
     import yota
-    from yota.runtime import cuda
+    from yota.run.machine import cupy as cuda
 
     library = cuda.cupy()
     x = yota.to_cuda(np.linspace(0.0, 1.0, COUNT))

@@ -34,7 +34,7 @@ def describe_machine() -> dict[str, Any]:
 def describe_gpu() -> dict[str, Any] | None:
     """The current GPU, by name, with its memory and the versions of its software; None where there is none."""
     from yota.errors import DeviceError
-    from yota.runtime import cuda
+    from yota.run.machine import cupy as cuda
 
     try:
         library = cuda.cupy()

@@ -47,10 +47,10 @@ PROBLEMS = (
 def by_yota(problem: Problem, effort: str = "high") -> int:
     """Operations of the generated code."""
     import yota
-    from yota.compilation.specialise import Target
-    from yota.derivatives.matrices import Matrices
-    from yota.derivatives.straight import Wanted
-    from yota.result import operations_of
+    from yota.api.matrix_derivatives import Matrices
+    from yota.run.derivatives.straight_line import Wanted
+    from yota.run.result import operations_of
+    from yota.run.specialise import Target
 
     point = np.linspace(0.5, 1.5, problem.size)
     if not isinstance(problem.function(point), list):

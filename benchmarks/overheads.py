@@ -40,7 +40,7 @@ def measure_overheads(peers: list[Peer], settings: Settings) -> dict[str, Any]:
 def call_overhead(settings: Settings) -> dict[str, float]:
     """A cached call through the public door, beside the generated function that it ends in."""
     import yota
-    from yota.compilation.specialise import Target, compile_tape, simplified
+    from yota.run.specialise import Target, compile_tape, simplified
 
     function = WORKLOADS["polynomial"].write(np)
     (x,) = WORKLOADS["polynomial"].arguments(False)

@@ -104,14 +104,14 @@ def estimate(workload: Workload, points: int | None = None) -> Estimate:
 
 
 def _of(workload: Workload, arguments: tuple[Any, ...]) -> Estimate:
-    from yota.autodiff.reverse import gradient_tape
-    from yota.codegen.c.patterns import index_arrays
-    from yota.codegen.count import elements
-    from yota.codegen.targets import cuda
-    from yota.compilation.arguments import sort_arguments
-    from yota.passes.pipeline import run
+    from yota.emit.banner import elements
+    from yota.emit.targets import cuda
+    from yota.optimize.pipeline import run
     from yota.rules.registry import registry
+    from yota.run.arguments import sort_arguments
+    from yota.schedule.nests.index_patterns import index_arrays
     from yota.tracing.record import record
+    from yota.transform.reverse.backward import gradient_tape
 
     function: Callable[..., Any] = workload.write(np)
     given = sort_arguments(function, arguments)

@@ -295,7 +295,7 @@ def _network(quick: bool) -> Calls:
 
 def _kepler(quick: bool) -> Calls:
     import yota
-    from yota.runtime import native
+    from yota.run.machine import native
 
     rng, count = np.random.default_rng(0), 1_000 if quick else 1_000_000
     given = rng.uniform(-3, 3, count), rng.uniform(0, 0.9, count)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import inspect
 import json
+import math
 import re
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -21,11 +25,12 @@ def write(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "commands.md").write_text("\n".join(commands()), encoding="utf-8")
     (folder / "benchmarks.md").write_text("\n".join(benchmarks(folder)), encoding="utf-8")
+    (folder / "structure.md").write_text("\n".join(structure(folder)), encoding="utf-8")
 
 
 def commands() -> Iterator[str]:
     """Each command with its help, arguments and options, as the application itself has them."""
-    from yota.cli.application import application
+    from yota.tools.cli.application import application
 
     for command in application.registered_commands:
         assert command.callback is not None
@@ -119,3 +124,55 @@ def _plot(workload: dict[str, Any], file: Path) -> None:
 
 def _colour(name: str) -> str:
     return OURS if name.startswith("yota") else BY_HAND if name == "hand" else OTHERS
+
+
+def structure(folder: Path) -> Iterator[str]:
+    """The folders of the package in the order of their layers: a diagram of their imports, and what each is for."""
+    sys.path.insert(0, str(ROOT))
+    from tests import layers
+
+    def home(module: str) -> str:
+        return str(Path(layers.place(module)).parent)
+
+    modules = {layers.module_name(file): file for file in layers.files()}
+    counts = Counter(
+        (home(name), home(imported))
+        for name, file in modules.items()
+        for _, imported, _ in layers.imports(file)
+        if imported in modules and home(imported) != home(name)
+    )
+    order = sorted({each for pair in counts for each in pair} - {"."}, key=lambda each: (layers.layer(each), each))
+    _arcs(order, counts, folder / "structure.svg")
+    yield "```{image} _generated/structure.svg\n:alt: imports between the folders of yota\n:width: 100%\n```\n"
+    yield "| folder | what |\n| --- | --- |"
+    for each in order:
+        tree = ast.parse((layers.PACKAGE / each / "__init__.py").read_text(encoding="utf-8"))
+        yield f"| `yota/{each}/` | {_cell((ast.get_docstring(tree) or '').splitlines()[0])} |"
+
+
+def _arcs(order: list[str], counts: Counter[tuple[str, str]], file: Path) -> None:
+    """A line for each folder, the lowest layer at the bottom; an arc for the imports between two folders."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Arc
+
+    grey = "#808890"
+    with mpl.rc_context({"svg.hashsalt": "yota", "svg.fonttype": "none", "font.size": 10, "text.color": grey}):
+        figure, axes = plt.subplots(figsize=(8, 0.3 * len(order)), layout="constrained")
+        for row, name in enumerate(order):
+            axes.text(-0.3, row, name, ha="right", va="center", family="monospace")
+        for (above, below), count in sorted(counts.items()):
+            if above in order and below in order:
+                top, bottom = order.index(above), order.index(below)
+                color = OTHERS if top > bottom else OURS
+                width = 0.4 + 0.5 * math.log(count)
+                axes.add_patch(
+                    Arc((0, (top + bottom) / 2), abs(top - bottom), abs(top - bottom), theta1=-90, theta2=90,
+                        color=color, linewidth=width, alpha=0.6)
+                )  # fmt: skip
+        axes.set(xlim=(-6, len(order) / 2), ylim=(-0.6, len(order) - 0.4))
+        axes.axis("off")
+        figure.savefig(file, transparent=True, metadata={"Date": None})
+        plt.close(figure)

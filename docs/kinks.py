@@ -15,10 +15,10 @@ import scipy
 import scipy.special  # its functions are looked up among loaded modules
 
 from yota.errors import YotaError
-from yota.rules.model import Parameter, Rule, refusal
+from yota.rules.language.model import Parameter, Rule, refusal
+from yota.rules.laws.sampling import points
+from yota.rules.laws.trials import partial
 from yota.rules.registry import Registry, registry
-from yota.rules.sampling import points
-from yota.rules.trials import partial
 
 PAGE = Path(__file__).with_name("kinks.md")
 RARE = ("several", "waves", "distributions", "inverses", "kelvin", "shapes")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yota.cli import main
+from yota.tools.cli import main
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)

@@ -33,7 +33,7 @@ from benchmarks.workloads.gpu import GPU_WORKLOADS
 from tests.cuda.device import device
 from tests.cuda.hosted import needs_compiler
 from tests.cuda.nvrtc import compiled, needs_nvrtc
-from yota.runtime.cuda import cupy
+from yota.run.machine.cupy import cupy
 
 __all__ = ["device"]
 

@@ -17,7 +17,7 @@ import scipy.special
 import yota
 from tests.generated import imported, loaded, same
 from yota import errors
-from yota.derivatives.jacobians import hessian, jacobian
+from yota.api.jacobians import hessian, jacobian
 
 ROOT = Path(__file__).parent.parent
 Pair = namedtuple("Pair", "a b")

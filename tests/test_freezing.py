@@ -14,10 +14,10 @@ import pytest
 
 import yota
 from tests.test_pickling import in_new_process
-from yota.compilation import kept
-from yota.derivatives import calling
 from yota.errors import ArgumentError
-from yota.runtime import native
+from yota.run import persistent as kept
+from yota.run.derivatives import calling
+from yota.run.machine import native
 from yota.tracing.trace import Trace
 
 pytest.importorskip("cloudpickle")
@@ -106,7 +106,7 @@ def test_nothing_is_traced_again(away, name, target):
 def test_another_version_compiles_anew(away, monkeypatch):
     wanted, data = frozen()
     traces = away()
-    monkeypatch.setattr("yota.freezing.state_of_yota", lambda: "another")
+    monkeypatch.setattr("yota.api.freezing.state_of_yota", lambda: "another")
     assert equal(pickle.loads(data)(X), wanted)
     assert traces
 
@@ -178,7 +178,7 @@ def test_a_full_disk_does_not_matter(away, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("yota.runtime.store.Store.write", full)
+    monkeypatch.setattr("yota.run.machine.store.Store.write", full)
     wanted, data = frozen()
     traces = away()
     assert equal(pickle.loads(data)(X), wanted)

@@ -18,7 +18,7 @@ import pytest
 
 import yota
 from yota.errors import StaleTapeError
-from yota.runtime import native
+from yota.run.machine import native
 
 X = np.array([0.5, 1.0, 2.0])
 POINTS = np.arange(6.0).reshape(2, 3)

@@ -14,7 +14,7 @@ import pytest
 
 import yota
 from yota import errors
-from yota.steps import update
+from yota.api.update import update
 from yota.structures import flatten, is_leaf, rebuild
 
 Pair = namedtuple("Pair", "a b")

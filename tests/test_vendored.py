@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import yota
-from tests.codegen.compiled import needs_compiler
-from yota.cli import main
-from yota.cli.loading import function_at
-from yota.runtime import compiler
+from tests.emit.compiled import needs_compiler
+from yota.run.machine import compiler
+from yota.tools.cli import main
+from yota.tools.cli.user_function import function_at
 
 ROOT = Path(__file__).parent.parent
 VENDORED = ROOT / "examples" / "vendored"
@@ -121,7 +121,7 @@ def test_cross_entropy(tmp_path: Path) -> None:
 
 CURRENT = """
 import json, sys
-from yota.cli import main
+from yota.tools.cli import main
 for words in json.loads(sys.argv[1]):
     assert main([*words[1:], "--check"]) == 0, words
 """

@@ -82,4 +82,4 @@ def test_functions_that_evaluate_say_which_ones_do_not():
 
 def test_signatures_are_those_of_the_functions():
     assert list(inspect.signature(yota.gradient).parameters)[:2] == ["f", "wrt"]
-    assert yota.gradient.__module__ == "yota.derivatives.gradients" and yota.gradient.__name__ == "gradient"
+    assert yota.gradient.__module__ == "yota.api.gradients" and yota.gradient.__name__ == "gradient"

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from yota import errors
-    from yota.api import compile, ctrace, diffrule, itrace, load_rules, play, trace
-    from yota.batching.batch import batch
-    from yota.compilation.compiled import Compiled
-    from yota.compilation.device import to_cpu, to_cuda
-    from yota.derivatives.gradients import grad, gradient, value_and_grad
-    from yota.derivatives.jacobians import hessian, jacobian
-    from yota.derivatives.products import hvp
-    from yota.derivatives.pullbacks import jvp, vjp
-    from yota.derivatives.simple import simplegrad
+    from yota.api.batch import batch
+    from yota.api.freezing import freeze
+    from yota.api.gradients import grad, gradient, value_and_grad
+    from yota.api.jacobians import hessian, jacobian
+    from yota.api.products import hvp
+    from yota.api.pullbacks import jvp, vjp
+    from yota.api.recording import compile, ctrace, diffrule, itrace, load_rules, play, trace
+    from yota.api.simplegrad import simplegrad
+    from yota.api.update import update
     from yota.export import generate
-    from yota.freezing import freeze
     from yota.interop.sympy import from_sympy, lambdify
     from yota.ir.tape import Tape
-    from yota.loops import fori, scan, while_loop
-    from yota.result import GradResult
+    from yota.run.compiled import Compiled
+    from yota.run.device import to_cpu, to_cuda
+    from yota.run.result import GradResult
     from yota.settings import configure
-    from yota.steps import update
     from yota.testing import gradcheck
-    from yota.tracing.interpreter.entry import interpreted
+    from yota.tracing.interpreter.interpreted import interpreted
+    from yota.tracing.loops import fori, scan, while_loop
 
 __all__ = [
     "Compiled",
@@ -68,26 +68,26 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Compiled": "yota.compilation.compiled",
-    "GradResult": "yota.result",
+    "Compiled": "yota.run.compiled",
+    "GradResult": "yota.run.result",
     "Tape": "yota.ir.tape",
-    "batch": "yota.batching.batch",
-    "freeze": "yota.freezing",
+    "batch": "yota.api.batch",
+    "freeze": "yota.api.freezing",
     "generate": "yota.export",
     **dict.fromkeys(("from_sympy", "lambdify"), "yota.interop.sympy"),
-    "to_cpu": "yota.compilation.device",
-    "to_cuda": "yota.compilation.device",
+    "to_cpu": "yota.run.device",
+    "to_cuda": "yota.run.device",
     "gradcheck": "yota.testing",
-    "interpreted": "yota.tracing.interpreter.entry",
-    "update": "yota.steps",
+    "interpreted": "yota.tracing.interpreter.interpreted",
+    "update": "yota.api.update",
     "configure": "yota.settings",
-    "simplegrad": "yota.derivatives.simple",
-    **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),
-    **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),
-    **dict.fromkeys(("hessian", "jacobian"), "yota.derivatives.jacobians"),
-    **dict.fromkeys(("checkpoint", "stop_gradient"), "yota.annotations"),
-    "hvp": "yota.derivatives.products",
-    **dict.fromkeys(("fori", "scan", "while_loop"), "yota.loops"),
+    "simplegrad": "yota.api.simplegrad",
+    **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.api.gradients"),
+    **dict.fromkeys(("jvp", "vjp"), "yota.api.pullbacks"),
+    **dict.fromkeys(("hessian", "jacobian"), "yota.api.jacobians"),
+    **dict.fromkeys(("checkpoint", "stop_gradient"), "yota.api.annotations"),
+    "hvp": "yota.api.products",
+    **dict.fromkeys(("fori", "scan", "while_loop"), "yota.tracing.loops"),
 }
 
 
@@ -103,7 +103,7 @@ def __getattr__(name: str) -> Any:
 
     if name in _MODULES:
         return import_module(f"yota.{name}")
-    value = getattr(import_module(_HOMES.get(name, "yota.api")), name)
+    value = getattr(import_module(_HOMES.get(name, "yota.api.recording")), name)
     globals()[name] = value
     return value
 

@@ -10,11 +10,11 @@ from yota import errors as errors
 from yota import export as export
 from yota import interop as interop
 from yota import testing as testing
-from yota.compilation.compiled import Information
 from yota.export import Module
 from yota.ir.tape import Tape as Tape
-from yota.result import GradResult as GradResult
-from yota.rules.model import Rule
+from yota.rules.language.model import Rule
+from yota.run.compiled import Information
+from yota.run.result import GradResult as GradResult
 from yota.settings import Settings
 
 __version__: str

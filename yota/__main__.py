@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from yota.cli import main
+from yota.tools.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yota.compilation.layout import Wrt
-from yota.compilation.specialise import Target
 from yota.errors import ArgumentError
-from yota.generation import tabled
-from yota.generation.c import contents as c_contents
-from yota.generation.contents import collected
-from yota.generation.cuda import contents as cuda_contents
-from yota.generation.files import check, write
-from yota.generation.request import Request
-from yota.generation.subject import call_of
+from yota.package import tabled
+from yota.package.c import c_contents
+from yota.package.cuda import cuda_contents
+from yota.package.files import check, write
+from yota.package.python_contents import collected
+from yota.package.request import Request
+from yota.package.subject import call_of
+from yota.run.gradient_layout import Wrt
+from yota.run.specialise import Target
 
 __all__ = ["Module", "generate"]
 
@@ -108,7 +108,7 @@ def generate(
         A plain NumPy function. yota runs it on sample values of ``args``.
     args
         Specs of the arguments: a dict by name, or a sequence in order. Each is a spec such as ``"float64[4,3]"``
-        (see `yota.specs.parse`) or an example value. A string is a spec; a fixed string is ``"'mean'"``. Named
+        (see `yota.ir.specs.parse`) or an example value. A string is a spec; a fixed string is ``"'mean'"``. Named
         sizes, as in ``"float64[N,3]"``, and any number of last axes, as in ``"float64[B,...]"``, make a module for
         all sizes. The module is tested at further sizes. Functions in C and CUDA take the sizes as first arguments.
     target

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.compilation.device import to_cpu
-from yota.derivatives.gradients import grad
+from yota.api.gradients import grad
 from yota.ir.callables import name_of
-from yota.proof.differences import noise, slope_along
+from yota.rules.proof.differences import noise, slope_along
+from yota.run.device import to_cpu
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.tracebacks import users_frames
 
 if TYPE_CHECKING:
-    from yota.proof.findings import Finding
-    from yota.rules.model import Rule
+    from yota.rules.language.model import Rule
+    from yota.rules.proof.findings import Finding
 
 __all__ = ["check_rule", "gradcheck"]
 
@@ -154,7 +154,7 @@ def check_rule(rule: str | Rule, *, points: int = 16) -> tuple[Finding, ...]:
     >>> {found.law for found in check_rule("tanh", points=3)} >= {"formula", "second order"}
     True
     """
-    from yota.proof.checker import prove
+    from yota.rules.proof.checker import prove
     from yota.rules.registry import registry
 
     known = registry()

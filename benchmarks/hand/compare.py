@@ -12,7 +12,7 @@ import numpy as np
 
 import yota
 from benchmarks.workloads.polynomials import polynomial, polynomial_sum_by_hand
-from yota.runtime import native
+from yota.run.machine import native
 
 
 def rounds(calls: dict[str, Callable[[], Any]], loops: int, repeats: int = 15) -> dict[str, float]:

@@ -53,7 +53,7 @@ def prepare_for_gpu(workload: Workload) -> Callable[..., Any]:
 
 def gpu_obstacle() -> str | None:
     from yota.errors import DeviceError
-    from yota.runtime import cuda
+    from yota.run.machine import cupy as cuda
 
     try:
         cuda.cupy()

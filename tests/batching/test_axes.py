@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import yota
-from tests.codegen.compiled import has_compiler
-from yota.batching.batch import batch
+from tests.emit.compiled import has_compiler
+from yota.api.batch import batch
 from yota.errors import ArgumentError, TracingError
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="there is no C compiler"))]

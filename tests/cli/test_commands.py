@@ -17,7 +17,7 @@ import pytest
 
 import yota
 from tests.generated import loaded
-from yota.cli import application, main, terminal
+from yota.tools.cli import application, main, terminal
 
 ROOT = Path(__file__).parent.parent.parent
 MODEL = '''
@@ -185,7 +185,7 @@ def test_bench(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bench_times_no_peer_that_disagrees(model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    peers = importlib.import_module("yota.cli.bench")
+    peers = importlib.import_module("yota.tools.cli.bench_command")
 
     def refuses(*_: Any) -> Any:
         raise TypeError("not this one")
@@ -194,7 +194,7 @@ def test_bench_times_no_peer_that_disagrees(model: Path, capsys: pytest.CaptureF
         peers.Peer("autograd", lambda f, positions, args: lambda: (0.0, (np.zeros(3),))),
         peers.Peer("autograd", refuses),
     )
-    monkeypatch.setattr(importlib.import_module("yota.cli.bench"), "PEERS", wrong)
+    monkeypatch.setattr(importlib.import_module("yota.tools.cli.bench_command"), "PEERS", wrong)
     assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01"]) == 0
     captured = capsys.readouterr()
     assert "autograd" not in captured.out
@@ -232,7 +232,7 @@ def test_progress_is_shown_on_terminals_only(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_completion(model: Path) -> None:
-    completion = importlib.import_module("yota.cli.completion")
+    completion = importlib.import_module("yota.tools.cli.completion")
     assert completion.functions("mod") == ["model.py:"]
     assert completion.functions("model.py:e") == ["model.py:energy"]
     assert completion.functions("none.py:e") == []
@@ -340,7 +340,7 @@ def test_help_teaches_by_example(
     monkeypatch.setenv("COLUMNS", "200")
     assert main([*command, "--help"]) == 0
     shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    text = importlib.import_module(f"yota.cli.{command[0]}").HELP if command else application._HELP
+    text = importlib.import_module(f"yota.tools.cli.{command[0]}_command").HELP if command else application._HELP
     examples = [line.strip() for line in text.splitlines() if line.startswith("    ")]
     assert any(each.startswith(f"yota {' '.join(command)}".strip()) for each in examples)
     # None of them runs on into the next.

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from yota import doctor
-from yota.cli import main
+from yota.tools import doctor
+from yota.tools.cli import main
 
 ROOT = Path(__file__).parent.parent.parent
 WITHOUT_THE_EXTRA = """
 import sys
 for name in ("typer", "rich"):
     sys.modules[name] = None
-from yota.cli import main
+from yota.tools.cli import main
 sys.exit(main(["doctor"]))
 """
 

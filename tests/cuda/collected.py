@@ -7,7 +7,7 @@ from functools import cache
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.codegen.programs import tapes
+from tests.emit.programs import tapes
 from yota.ir.tape import Tape
 
 SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.cuda import hosted
-from yota.runtime import cuda
+from yota.run.machine import cupy as cuda
 from yota.tracing import captures
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yota.codegen.targets.cuda import Source
-from yota.runtime.signals import StaleTape
+from yota.emit.targets.cuda import Source
+from yota.run.machine.signals import StaleTape
 
 HERE = Path(__file__).parent
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-Werror")

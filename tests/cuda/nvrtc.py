@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from benchmarks.nvrtc import VIRTUAL, compiled, is_installed, resources
-from yota.codegen.targets.cuda import Source
+from yota.emit.targets.cuda import Source
 
 __all__ = ["VIRTUAL", "compiled", "needs_nvrtc", "resources", "unit"]
 

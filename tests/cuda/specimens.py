@@ -14,15 +14,15 @@ import scipy.ndimage
 import scipy.signal
 import scipy.special
 
-from yota.autodiff.reverse import gradient_tape
 from yota.errors import YotaError
 from yota.ir.tape import Tape
-from yota.passes.pipeline import run
-from yota.proof.specimens import operands
+from yota.optimize.pipeline import run
+from yota.rules.laws.sampling import sample
+from yota.rules.proof.specimens import operands
 from yota.rules.registry import registry
-from yota.rules.sampling import sample
 from yota.tracing.intercept import recorded
 from yota.tracing.record import Leaf, record
+from yota.transform.reverse.backward import gradient_tape
 
 LIBRARIES = (scipy.fft, scipy.linalg, scipy.ndimage, scipy.signal, scipy.special)
 """Rules for functions of modules that nobody imported are not there."""

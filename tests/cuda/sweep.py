@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tests.codegen.cuda.test_golden import EXAMPLES
-from tests.codegen.cuda.test_launches import BLOCKS, SIZES, mixed, outwards, polynomial, rows, tall
-from tests.codegen.cuda.test_random import compare
-from tests.codegen.programs import arguments
 from tests.cuda.collected import DTYPES, SHAPES, collected
 from tests.cuda.hosted import Source, load
 from tests.cuda.nvrtc import VIRTUAL, compiled, resources, unit
 from tests.cuda.replayed import ADDRESSES, THREADS, replayed
 from tests.cuda.specimens import specimens
-from yota.codegen.targets.cuda import generate
+from tests.emit.cuda.test_golden import EXAMPLES
+from tests.emit.cuda.test_launches import BLOCKS, SIZES, mixed, outwards, polynomial, rows, tall
+from tests.emit.cuda.test_random import compare
+from tests.emit.programs import arguments
+from yota.emit.targets.cuda import generate
 from yota.errors import CodegenError
 from yota.ir.tape import Tape
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 import yota
-from tests.generation.test_sizes import looping
+from tests.package.test_sizes import looping
 from yota.errors import ArgumentError, StaleTapeError
 
 RANDOM = np.random.default_rng(5)

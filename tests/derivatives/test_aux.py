@@ -10,7 +10,7 @@ import pytest
 
 import yota
 from yota.errors import ArgumentError, DifferentiationError, TracingError
-from yota.runtime import native
+from yota.run.machine import native
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not native.is_available(), reason="no C compiler"))]
 X, W = np.array([0.3, 0.7]), np.array([1.0, 2.0])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.compiled import needs_compiler
+from tests.emit.compiled import needs_compiler
 from yota import batch, gradcheck, hessian, jacobian
 from yota.errors import ArgumentError
 

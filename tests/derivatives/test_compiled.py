@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.runtime import native
+from yota.run.machine import native
 
 X = np.array([0.3, 0.7, 1.1])
 M = np.eye(3) + 0.1

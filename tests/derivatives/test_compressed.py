@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import yota
-from tests.codegen.compiled import needs_compiler
-from yota.compilation.sparse import library
-from yota.derivatives.colouring import apart, star
-from yota.derivatives.links import Pairs
+from tests.emit.compiled import needs_compiler
 from yota.errors import DifferentiationError
+from yota.transform.sparse.colouring import apart, star
+from yota.transform.sparse.csr import library
+from yota.transform.sparse.element_maps import Pairs
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -93,7 +93,7 @@ FUNCTIONS: dict[str, tuple[Function, int | None]] = {
 @pytest.fixture(autouse=True)
 def always_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small functions too go by products."""
-    monkeypatch.setattr("yota.derivatives.matrices.straight_line", lambda *_, **__: None)
+    monkeypatch.setattr("yota.api.matrix_derivatives.straight_line", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -243,7 +243,7 @@ def test_index_arrays_may_change(sparse: bool) -> None:
 
 
 def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yota.derivatives.matrices.straight_line", lambda *_, **__: pytest.fail("scalar code"))
+    monkeypatch.setattr("yota.api.matrix_derivatives.straight_line", lambda *_, **__: pytest.fail("scalar code"))
     x = RANDOM.standard_normal(700)
     found = yota.hessian(chained, sparse=True)(x)
     np.testing.assert_allclose(found.diagonal(1), -400.0 * x[:-1])
@@ -262,7 +262,7 @@ def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_whole_matrices(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are not asked to be sparse are spread out."""
-    monkeypatch.setattr("yota.derivatives.matrices.Rows", lambda *_, **__: pytest.fail("one row after the other"))
+    monkeypatch.setattr("yota.api.matrix_derivatives.Rows", lambda *_, **__: pytest.fail("one row after the other"))
     f, _ = FUNCTIONS[name]
     x = RANDOM.uniform(0.5, 1.5, 24)
     value, found = yota.jacobian(f, with_value=True, target=target)(x)
@@ -327,7 +327,7 @@ def test_branches_are_seen() -> None:
 def test_no_value_is_missing_from_a_planted_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison above can fail: a link that is left out is seen."""
     empty = np.zeros(0, np.int64)
-    monkeypatch.setattr("yota.derivatives.dependence.link", lambda *_: Pairs(empty, empty))
+    monkeypatch.setattr("yota.transform.sparse.dependence.link", lambda *_: Pairs(empty, empty))
     x = RANDOM.uniform(0.5, 1.5, 24)
     assert yota.jacobian(FUNCTIONS["shifted"][0], sparse=True)(x).nnz == 0
     assert library() is not None

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.specialise import Target
-from yota.derivatives.differentiated import Differentiated
-from yota.runtime.cache import Table
+from yota.run.derivatives.differentiated import Differentiated
+from yota.run.machine.cache import Table
+from yota.run.specialise import Target
 
 POINT = np.array([1.0, 2.0])
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 import yota
-from yota.derivatives import calling
+from yota.run.derivatives import calling
 
 X = np.array([0.5, 1.5, 2.5])
 V = np.array([1.0, -1.0, 2.0])

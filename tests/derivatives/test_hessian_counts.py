@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import yota
-from yota.codegen.count import total
-from yota.codegen.symbolic import optimise
-from yota.derivatives.straight import Wanted, entries
-from yota.passes import pipeline
+from yota.ir.op_counts import total
+from yota.optimize import pipeline
+from yota.optimize.polynomials.symbolic import optimise
 from yota.rules.registry import registry
+from yota.run.derivatives.straight_line import Wanted, entries
 
 
 def valley(x: Any) -> Any:

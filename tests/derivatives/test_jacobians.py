@@ -10,7 +10,7 @@ import sympy
 
 import yota
 from benchmarks.systems import cyclic, harmonics_by_recurrence, katsura
-from tests.codegen.compiled import has_compiler
+from tests.emit.compiled import has_compiler
 from yota import batch, errors, hessian, jacobian
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="there is no C compiler"))]

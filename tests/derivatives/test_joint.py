@@ -12,7 +12,7 @@ import pytest
 
 import yota
 from yota.errors import DifferentiationError, TracingError
-from yota.runtime import native
+from yota.run.machine import native
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not native.is_available(), reason="no C compiler"))]
 DRAW = np.random.default_rng(0).normal

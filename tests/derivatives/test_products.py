@@ -11,12 +11,12 @@ import sympy
 
 import yota
 from benchmarks.workloads.polynomials import polynomial
-from tests.codegen.compiled import needs_compiler
 from tests.derivatives.test_compressed import HESSIANS, complex_steps
-from yota.compilation.specialise import Target
-from yota.derivatives.products import HessianProducts
+from tests.emit.compiled import needs_compiler
+from yota.api.products import HessianProducts
 from yota.errors import ArgumentError, DifferentiationError
-from yota.result import operations_of
+from yota.run.result import operations_of
+from yota.run.specialise import Target
 
 RANDOM = np.random.default_rng(31)
 TARGETS = ["numpy", pytest.param("c", marks=needs_compiler)]

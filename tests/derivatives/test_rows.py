@@ -10,10 +10,10 @@ import pytest
 import scipy.linalg
 
 import yota
-from yota.compilation.specialise import Target
-from yota.derivatives.rows import Rows
-from yota.derivatives.straight import Wanted
+from yota.api.row_pullbacks import Rows
 from yota.errors import DifferentiationError, StaleTapeError
+from yota.run.derivatives.straight_line import Wanted
+from yota.run.specialise import Target
 
 R = np.random.default_rng(0)
 N = 150

@@ -12,7 +12,7 @@ import pytest
 
 import yota
 from yota.errors import DifferentiationError
-from yota.runtime import native
+from yota.run.machine import native
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not native.is_available(), reason="no C compiler"))]
 X, W = np.array([0.3, 0.7, 1.1]), np.array([[1.0, 2.0, 0.5], [0.2, -1.0, 3.0]])

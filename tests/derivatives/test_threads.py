@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import yota
 from yota.errors import DifferentiationError
-from yota.runtime import cache
+from yota.run.machine import cache
 
 cache._PATIENCE = 0.02
 two = np.ones(2)

@@ -39,7 +39,7 @@ def reasons():
 def fill_disk():
     def write(*_):
         raise OSError(28, "No space left on device")
-    from yota.runtime.store import Store
+    from yota.run.machine.store import Store
     Store.write = write
 
 def same(one, other):

@@ -83,7 +83,7 @@ def test_data_in_all_forms(fg):
 
 
 def test_one_compilation_for_all_sizes(fg, monkeypatch):
-    from yota.derivatives import allsizes
+    from yota.api import all_sizes as allsizes
 
     made = []
     monkeypatch.setattr(allsizes, "collected", lambda *_: made.append(1))

@@ -12,21 +12,21 @@ from benchmarks.peers.yota import gpu_obstacle
 from benchmarks.workload import flatten
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.gpu import GPU_WORKLOADS
-from tests.codegen.cuda.test_golden import EXAMPLES
-from tests.codegen.cuda.test_halves import CASES as HALVES
-from tests.codegen.cuda.test_halves import gradient
-from tests.codegen.cuda.test_places import CASES as PLACES
-from tests.codegen.cuda.test_random import compare
-from tests.codegen.cuda.test_scatter import tapes as scatters
-from tests.codegen.programs import arguments
 from tests.cuda.collected import DTYPES, SHAPES, collected
 from tests.cuda.specimens import specimens
 from tests.derivatives.test_cuda import POINTS, A, X, arm, arm_slope, dense, energy, energy_bend
-from yota.codegen.targets import cuda, numpy
+from tests.emit.cuda.test_golden import EXAMPLES
+from tests.emit.cuda.test_halves import CASES as HALVES
+from tests.emit.cuda.test_halves import gradient
+from tests.emit.cuda.test_places import CASES as PLACES
+from tests.emit.cuda.test_random import compare
+from tests.emit.cuda.test_scatter import tapes as scatters
+from tests.emit.programs import arguments
+from yota.emit.targets import cuda, numpy
 from yota.errors import CodegenError
 from yota.ir.tape import Tape
-from yota.runtime import cuda as runtime
-from yota.runtime import python
+from yota.run.machine import cupy as runtime
+from yota.run.machine import python
 
 OBSTACLE = gpu_obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(OBSTACLE is not None, reason=f"no GPU: {OBSTACLE}")]

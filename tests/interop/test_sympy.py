@@ -14,7 +14,7 @@ from sympy.utilities.lambdify import implemented_function
 
 import yota
 from yota.errors import ArgumentError
-from yota.interop.reading import FORMS
+from yota.interop.sympy_import import FORMS
 
 x, y, z = symbols("x y z", real=True)
 i, j, n = symbols("i j n", integer=True)

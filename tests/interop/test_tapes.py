@@ -13,7 +13,7 @@ import sympy
 
 import yota
 from yota.errors import ArgumentError
-from yota.report.notebook import formulas
+from yota.tools.report.notebook import formulas
 
 
 def rosenbrock(x: Any) -> Any:
@@ -135,7 +135,7 @@ def test_notebooks_and_the_tape_explorer_show_formulas() -> None:
     for markup in formulas(g.tape):
         minidom.parseString("<math>" + re.sub(r"&\w+;", " ", markup) + "</math>")
     assert g._repr_html_().count("<math") == g.tape._repr_html_().count("<math") == 2
-    from yota.report.collect import page
+    from yota.tools.report.collect import page
 
     assert page(rosenbrock, {"x": "float64[30]"}).count("<math display") == 2
 

@@ -11,9 +11,9 @@ import pytest
 import sympy
 
 import yota
-from yota.cli import main
 from yota.errors import ArgumentError
-from yota.interop.text import formulas_of
+from yota.interop.expression_files import formulas_of
+from yota.tools.cli import main
 
 EXPRESSIONS = [
     "x**2*y - 3*x/(y + 1) - -x + 2",

@@ -8,14 +8,14 @@ import warnings
 import numpy as np
 import pytest
 
-import yota.tapes
+import yota.tape_methods
 from tests.loops.programs import N, Program
-from yota.ir import recorded
-from yota.ir.recorded import Recorded, Repeating
-from yota.passes import roll
-from yota.passes.periods import Worth
+from yota.ir import compact_recording as recorded
+from yota.ir.compact_recording import Recorded, Repeating
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf, record
+from yota.transform.rolling import roll
+from yota.transform.rolling.periods import Worth
 
 X = np.random.default_rng(0).normal(size=24)
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yota.derivatives.links import Known, Link, Pairs, link
-from yota.ir.access import carried_axis, letters, pieces
+from yota.ir.access_maps import carried_axis, letters, pieces
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice, pattern_shape, to_numpy
 from yota.ir.operators import BINARY
 from yota.ir.semantics import CONTRACTIONS, JOINS, MOVES, VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import type_of
-from yota.passes.views import shares
-from yota.proof.cases import CASES
-from yota.proof.cases import CONTRACTIONS as SUBSCRIPTS
+from yota.optimize.array_views import shares
+from yota.rules.proof.cases import CASES
+from yota.rules.proof.cases import CONTRACTIONS as SUBSCRIPTS
+from yota.transform.sparse.element_maps import Known, Link, Pairs, link
 
 PACKAGE = Path(__file__).parents[2] / "yota"
 MOST = 28

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import yota
-from yota.autodiff.reverse import gradient_tape
 from yota.ir.tape import Tape
 from yota.ir.verify import verify
-from yota.passes import roll
-from yota.passes.periods import Worth
 from yota.rules.registry import registry
+from yota.transform.reverse.backward import gradient_tape
+from yota.transform.rolling import roll
+from yota.transform.rolling.periods import Worth
 
 N = 24
 

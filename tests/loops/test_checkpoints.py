@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import yota
-from yota.autodiff.checkpoints import depth, states
 from yota.errors import TracingError
+from yota.transform.reverse.checkpoints import depth, states
 
 X = np.random.default_rng(0).normal(size=3)
 

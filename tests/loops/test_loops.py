@@ -9,7 +9,7 @@ import pytest
 
 import yota
 from tests.generated import loaded
-from yota.codegen.targets import cuda
+from yota.emit.targets import cuda
 from yota.errors import ArgumentError, CodegenError, StaleTapeError, TracingError
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 
 import yota
 from tests.loops.programs import Program
-from yota.passes import roll
+from yota.transform.rolling import roll
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=120)

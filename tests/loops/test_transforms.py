@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import yota
-from tests.codegen.compiled import needs_compiler
+from tests.emit.compiled import needs_compiler
 from tests.generated import loaded
-from tests.generation.test_c import built, called
 from tests.loops.test_rolled import PLAIN, X, chained, delayed, differs, filled, sine, stacked, triangular
+from tests.package.test_c import built, called
 
 RNG = np.random.default_rng(1)
 V, W = RNG.normal(size=(2, *X.shape))

@@ -8,9 +8,9 @@ import pytest
 import scipy.special  # noqa: F401  (functions are looked up among loaded modules)
 
 import yota
-from yota.proof.checker import prove_file
-from yota.proof.mutants import mutants
-from yota.proof.survey import survey
+from yota.rules.proof.checker import prove_file
+from yota.rules.proof.mutant_survey import survey
+from yota.rules.proof.mutants import mutants
 from yota.rules.registry import registry
 from yota.testing import check_rule
 
@@ -77,7 +77,7 @@ def test_what_shipped_rules_speak_of_is_imported(tmp_path):
     path.write_text("# yota rules 1\n@elementwise\ndef swish(x: Real) -> y:\n    y = x * expit(x)\n")
     script = (
         "import pathlib, sys\n"
-        "from yota.proof.checker import prove_file\n"
+        "from yota.rules.proof.checker import prove_file\n"
         "assert 'scipy.special' not in sys.modules\n"
         f"found = prove_file(pathlib.Path({str(path)!r}), points=2)\n"
         "assert found.held and not any('not measured' in each.note for each in found.findings), found\n"
@@ -214,7 +214,7 @@ def test_what_shipped_rules_are_for_is_imported(tmp_path):
     )
     script = (
         "import pathlib, sys\n"
-        "from yota.proof.checker import prove_file\n"
+        "from yota.rules.proof.checker import prove_file\n"
         "assert 'scipy.special' not in sys.modules\n"
         f"assert prove_file(pathlib.Path({str(path)!r}), points=2).held\n"
     )

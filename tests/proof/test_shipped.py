@@ -11,12 +11,12 @@ import scipy.ndimage
 import scipy.signal
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
-from yota.proof import adjoints, conventions, mutants, partials
-from yota.proof.generated import layouts, second_order
-from yota.proof.survey import without_effect
+from yota.rules.laws.trials import direction_error
+from yota.rules.laws.vocabulary import callees
+from yota.rules.proof import adjoints, conventions, mutants, partials
+from yota.rules.proof.generated_code import layouts, second_order
+from yota.rules.proof.mutant_survey import without_effect
 from yota.rules.registry import registry
-from yota.rules.trials import direction_error
-from yota.rules.vocabulary import callees
 
 REGISTRY = registry()
 FULL = os.environ.get("YOTA_PROOF") == "full"

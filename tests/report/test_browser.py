@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.report.pages import TEXT, made
-from yota.report.collect import page
+from yota.tools.report.collect import page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[browser]'")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

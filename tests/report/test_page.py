@@ -10,10 +10,10 @@ import pytest
 import yota
 from tests.report.pages import TEXT, Reader, made
 from yota.errors import ArgumentError
-from yota.generation.subject import call_of, subject_of
-from yota.ir.show import show_op
-from yota.report.collect import page, report_of
-from yota.report.plan import Report, Row
+from yota.ir.printing import show_op
+from yota.package.subject import call_of, subject_of
+from yota.tools.report.collect import page, report_of
+from yota.tools.report.report_plan import Report, Row
 
 SHAPES = {"W": "float64[20,30]", "b": "float64[20]", "x": "float64[30]"}
 

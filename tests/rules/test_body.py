@@ -10,10 +10,10 @@ from yota.ir.indexing import Slice
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import TensorType
 from yota.rules.algebras.emitted import Static, evaluate, expand
-from yota.rules.display import show
-from yota.rules.model import Call, Literal, Name
+from yota.rules.language.display import show
+from yota.rules.language.model import Call, Literal, Name
+from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
-from yota.rules.syntax import read_expression
 
 NAMES = frozenset({"x", "v", "axis", "b"})
 

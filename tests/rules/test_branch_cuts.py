@@ -13,11 +13,11 @@ import scipy.special
 
 import yota
 from tests.cuda.hosted import load, needs_compiler
-from yota.autodiff.reverse import gradient_tape
-from yota.codegen.targets import cuda
-from yota.derivatives.directions import along
-from yota.passes.pipeline import run
+from yota.emit.targets import cuda
+from yota.optimize.pipeline import run
 from yota.rules.registry import registry
+from yota.run.derivatives.directions import along
+from yota.transform.reverse.backward import gradient_tape
 
 MP = mpmath.MPContext()
 MP.dps = 60

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from yota.rules import cancellation
-from yota.rules.display import show, walk
-from yota.rules.model import Call, Literal, Name
+from yota.rules.language.display import show, walk
+from yota.rules.language.model import Call, Literal, Name
+from yota.rules.laws import cancellation
 from yota.rules.registry import registry
 
 KNOWN = registry()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from yota.proof.mutants import mutants
-from yota.rules.algebras.functions import exactly
+from yota.rules.algebras.sympy_functions import exactly
+from yota.rules.language.syntax import parse
+from yota.rules.laws.trials import excess
+from yota.rules.proof.mutants import mutants
 from yota.rules.registry import registry
-from yota.rules.syntax import parse
-from yota.rules.trials import excess
 
 KNOWN = registry()
 SHOWN = [

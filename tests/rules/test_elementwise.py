@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
+from yota.rules.laws.sampling import points
+from yota.rules.laws.trials import partial
 from yota.rules.registry import registry
-from yota.rules.sampling import points
-from yota.rules.trials import partial
 
 REGISTRY = registry()
 RULES = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.kind == "elementwise"]

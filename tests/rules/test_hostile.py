@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from tests.rules.mutations import PARTS, TOKENS, WAYS
 from yota._resources import folder
 from yota.errors import RuleError
-from yota.rules import agreement, cancellation, laws  # noqa: F401  (classes of data write code when they are defined)
+from yota.rules.language.syntax import HEADER, parse
+from yota.rules.laws import agreement, cancellation  # noqa: F401  (classes of data write code when they are defined)
+from yota.rules.laws import all_laws as laws
 from yota.rules.registry import registry
-from yota.rules.syntax import HEADER, parse
 
 COUNT = int(os.environ.get("YOTA_HOSTILE", "400"))
 SEED = int(os.environ.get("YOTA_HOSTILE_SEED", "1"))

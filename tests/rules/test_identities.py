@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from yota.proof.mutants import mutants
 from yota.rules.algebras.residues import PRIME, UnclearError, follows, number, raised
-from yota.rules.display import show
-from yota.rules.model import Call, Literal, Name, Parameter, Rule
-from yota.rules.model import Domain as Set
+from yota.rules.language.display import show
+from yota.rules.language.model import Call, Literal, Name, Parameter, Rule
+from yota.rules.language.model import Domain as Set
+from yota.rules.language.syntax import parse
+from yota.rules.laws.trials import excess
+from yota.rules.proof.mutants import mutants
 from yota.rules.registry import registry
-from yota.rules.syntax import parse
-from yota.rules.trials import excess
 
 KNOWN = registry()
 X = Parameter("x", Set("real", 0.1, 3.0))

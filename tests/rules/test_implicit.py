@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import yota
-from yota.proof.checker import prove_file
-from yota.proof.forms import solved
-from yota.proof.mutants import detected, mutants
+from yota.rules.proof.checker import prove_file
+from yota.rules.proof.mutants import detected, mutants
+from yota.rules.proof.value_forms import solved
 from yota.rules.registry import registry
 
 RULE = """

@@ -12,11 +12,11 @@ import pytest
 import yota
 from yota._resources import folder
 from yota.errors import RuleError
-from yota.rules import laws
+from yota.rules.language.syntax import parse
+from yota.rules.laws import all_laws as laws
 from yota.rules.loading import Excerpts, excerpts, shipped
 from yota.rules.registry import Registry, registry
-from yota.rules.syntax import parse
-from yota.runtime.stored import Proofs
+from yota.run.machine.stored import Proofs
 
 FILE = """# yota rules 1
 \"\"\"Two functions.\"\"\"
@@ -183,7 +183,7 @@ def test_another_process_need_not_prove_anything(file, tmp_path):
         "import sys, yota\n"
         f"rules = yota.load_rules({str(file)!r})\n"
         "assert yota.grad(lambda x: __import__('numpy').sin(x), 0.0)[0] == 0\n"
-        "print('yota.rules.agreement' in sys.modules)"
+        "print('yota.rules.laws.agreement' in sys.modules)"
     )
     environment = {**os.environ, "YOTA_CACHE_DIR": str(tmp_path / "shared")}
     found = [

@@ -9,9 +9,10 @@ import pytest
 
 import yota.rules
 from yota.errors import RuleError
-from yota.rules import agreement, laws
+from yota.rules.language.rule_text import Source
+from yota.rules.laws import agreement
+from yota.rules.laws import all_laws as laws
 from yota.rules.registry import registry
-from yota.rules.source import Source
 
 ENTRIES = [
     (entry.partition("\n")[0], *entry.partition("\n")[2].split("\n--- fails with\n"))

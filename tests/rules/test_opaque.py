@@ -12,7 +12,7 @@ import pytest
 
 import yota
 from yota.errors import DifferentiationError, RuleError, TracingError
-from yota.proof.checker import prove_file
+from yota.rules.proof.checker import prove_file
 
 X = np.array([0.3, -0.2, 1.1])
 

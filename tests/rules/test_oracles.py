@@ -6,7 +6,7 @@ import mpmath
 import pytest
 
 from yota.rules.algebras.digits import _head
-from yota.rules.oracles.functions import _macdonald
+from yota.rules.oracles.special_functions import _macdonald
 
 MP = mpmath.mp.clone()
 MP.dps = 50

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import yota
-from yota.cli import main
 from yota.errors import RuleError
+from yota.tools.cli import main
 
 TEMPLATE = Path(__file__).parents[2] / "examples" / "rules_package"
 X = np.array([0.3, -0.7, 1.5])

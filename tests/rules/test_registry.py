@@ -11,13 +11,14 @@ import pytest
 from yota._resources import folder
 from yota.errors import MissingRuleError, RuleError
 from yota.ir.catalog import primitive
-from yota.rules import agreement, laws
-from yota.rules.display import show
-from yota.rules.inspection import Inspection
+from yota.rules.language.display import show
+from yota.rules.language.statics import STATIC_FUNCTIONS
+from yota.rules.language.syntax import parse
+from yota.rules.laws import agreement
+from yota.rules.laws import all_laws as laws
+from yota.rules.laws.inspection import Inspection
 from yota.rules.macros import MACROS
 from yota.rules.registry import Registry, registry
-from yota.rules.statics import STATIC_FUNCTIONS
-from yota.rules.syntax import parse
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.derivatives.jacobians import hessian, jacobian
+from yota.api.jacobians import hessian, jacobian
 from yota.errors import DifferentiationError, RuleError
 from yota.ir.types import TupleType
 from yota.ir.verify import verify

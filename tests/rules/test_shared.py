@@ -11,10 +11,10 @@ import scipy.special
 import yota
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import TensorType
-from yota.passes import inline
-from yota.proof.checker import prove_file
-from yota.proof.forms import shared
-from yota.rules.model import Call, Literal
+from yota.optimize import inline
+from yota.rules.language.model import Call, Literal
+from yota.rules.proof.checker import prove_file
+from yota.rules.proof.value_forms import shared
 from yota.rules.registry import registry
 
 FUNCTIONS = {

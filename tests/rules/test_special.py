@@ -9,8 +9,8 @@ import scipy.special as sc
 
 import yota
 from yota.errors import DifferentiationError, TracingError
+from yota.rules.laws.trials import partial
 from yota.rules.registry import registry
-from yota.rules.trials import partial
 
 REGISTRY = registry()
 

@@ -13,10 +13,10 @@ import scipy.special as sc
 import yota
 from tests.generated import loaded
 from yota.errors import DifferentiationError
-from yota.rules.model import Call, Domain, Literal, refusal
+from yota.rules.language.model import Call, Domain, Literal, refusal
+from yota.rules.laws.sampling import points, statics
+from yota.rules.laws.trials import direction_error
 from yota.rules.registry import registry
-from yota.rules.sampling import points, statics
-from yota.rules.trials import direction_error
 
 REGISTRY = registry()
 FILES = [f"special_{name}.rules" for name in ("several", "waves", "distributions", "inverses", "kelvin", "shapes")]

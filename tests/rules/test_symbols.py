@@ -5,11 +5,11 @@ import pytest
 
 from yota.errors import RuleError
 from yota.rules.algebras.emitted import evaluate
+from yota.rules.algebras.opaque import to_sympy
 from yota.rules.algebras.readback import from_sympy
-from yota.rules.algebras.symbolic import to_sympy
-from yota.rules.display import show
+from yota.rules.language.display import show
+from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
-from yota.rules.syntax import read_expression
 
 
 def defined(right, parameters="x: Real"):

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.fft
 import pytest
 
-from yota.proof.cases import CASES, SCIPY, SYMMETRIC, real, spd
+from yota.rules.laws.trials import adjoint
+from yota.rules.proof.cases import CASES, SCIPY, SYMMETRIC, real, spd
 from yota.rules.registry import registry
-from yota.rules.trials import adjoint
 
 REGISTRY = registry()
 TOLERANCE = 1e-6

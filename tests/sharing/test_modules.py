@@ -16,10 +16,10 @@ import pytest
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
 import yota
-from yota.cli import main
 from yota.errors import ArgumentError, RuleError
 from yota.rules.registry import registry
-from yota.sharing.modules import export
+from yota.tools.cli import main
+from yota.tools.sharing.modules import export
 
 FILE = Path(__file__).parent / "shared.rules"
 LIBRARIES = ("jax", "torch", "autograd")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from yota.tracing.places import ABSENT, Group, Place, enter, held_at, leave
+from yota.tracing.patching import ABSENT, Group, Place, enter, held_at, leave
 
 
 class _Owner:

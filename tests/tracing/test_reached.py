@@ -15,7 +15,7 @@ import pytest
 
 import yota
 from tests.tracing.styles import HELPER, STYLES
-from yota.tracing import places
+from yota.tracing import patching as places
 
 NAMES = re.findall(r"^(?:def )?(by_\w+)", STYLES, re.MULTILINE)
 A, B = 1.3, 2.7

@@ -9,7 +9,7 @@ import pytest
 
 import yota
 from yota.errors import TracingError
-from yota.rules.syntax import parse
+from yota.rules.language.syntax import parse
 from yota.tracing.received import Received, received_by
 
 scipy = pytest.importorskip("scipy")

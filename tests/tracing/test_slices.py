@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import yota
-from tests.codegen.compiled import needs_compiler
+from tests.emit.compiled import needs_compiler
 from tests.generated import loaded
 
 BOUNDS = [None, *range(-7, 8)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import yota
-from tests.codegen.compiled import needs_compiler
+from tests.emit.compiled import needs_compiler
 from yota.errors import YotaError
 
 UFUNCS = {each.__name__: each for each in vars(np).values() if isinstance(each, np.ufunc) and not each.signature}

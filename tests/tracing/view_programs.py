@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import yota
-from yota.autodiff.reverse import gradient_tape
 from yota.errors import YotaError
 from yota.rules.registry import registry
+from yota.transform.reverse.backward import gradient_tape
 
 __all__ = ["Program", "fault"]
 

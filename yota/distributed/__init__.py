@@ -10,6 +10,6 @@ from importlib.util import find_spec
 if find_spec("dask") is None:
     raise ImportError("yota.distributed needs Dask: pip install 'yota-ad[dask]'")
 
-from yota.distributed.derivatives import hvp, jacobian, value_and_grad
+from yota.distributed.chunked import hvp, jacobian, value_and_grad
 
 __all__ = ["hvp", "jacobian", "value_and_grad"]

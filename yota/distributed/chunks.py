@@ -15,10 +15,10 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from yota.compilation.arguments import names_of
-from yota.compilation.device import to_cuda
 from yota.distributed.failures import unmade
 from yota.errors import ArgumentError
+from yota.run.arguments import names_of
+from yota.run.device import to_cuda
 from yota.structures import is_on_device, mapped
 
 __all__ = [

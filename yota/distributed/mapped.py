@@ -10,11 +10,11 @@ import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
-from yota.compilation.arguments import names_of
+from yota.api.freezing import pickled
 from yota.distributed.chunks import Call, Chunked, aligned, beyond, task_name
 from yota.distributed.sums import Work, known
 from yota.errors import ArgumentError
-from yota.freezing import pickled
+from yota.run.arguments import names_of
 from yota.structures import flatten, is_leaf, rebuild
 from yota.tracing.record import Leaf
 

@@ -17,19 +17,19 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.system import CPU_COUNT
 
-from yota.compilation.arguments import names_of
-from yota.compilation.layout import Wrt
-from yota.derivatives import gradients
+from yota.api import gradients
+from yota.api.freezing import freeze, pickled
+from yota.distributed.block_tasks import Source, sources
 from yota.distributed.chunks import Call, Chunked, aligned, beyond, described, later, taken, task_name
 from yota.distributed.failures import of_reading
-from yota.distributed.sources import Source, sources
 from yota.distributed.sums import Group, Packed, Work, added, finished, known, of_group
 from yota.errors import ArgumentError
-from yota.freezing import freeze, pickled
-from yota.generation.examples import spec_of
 from yota.ir.callables import Derived, Recipe, name_of
-from yota.runtime.cache import Table
-from yota.specs import Array
+from yota.ir.specs import Array
+from yota.package.examples import spec_of
+from yota.run.arguments import names_of
+from yota.run.gradient_layout import Wrt
+from yota.run.machine.cache import Table
 from yota.structures import flatten
 
 __all__ = ["Over", "Summed", "refuse"]

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.device import to_cpu
+from yota.api.freezing import pickled
+from yota.distributed.block_tasks import Source
 from yota.distributed.chunks import Call, joined, rows_of
 from yota.distributed.failures import failure, unmade
-from yota.distributed.sources import Source
 from yota.errors import ArgumentError, ChunkError
-from yota.freezing import pickled
-from yota.runtime.cache import Table
+from yota.run.device import to_cpu
+from yota.run.machine.cache import Table
 from yota.structures import flatten, is_leaf, mapped, rebuild
 
 __all__ = ["Group", "Work", "added", "finished", "known", "of_group"]

@@ -14,9 +14,9 @@ from yota.interop.maps import Trees
 from yota.ir.callables import name_of
 from yota.rules.registry import registry
 from yota.structures import is_leaf
+from yota.tracing.current import paused
 from yota.tracing.intercept import recorded
 from yota.tracing.methods import is_traced
-from yota.tracing.state import paused
 
 
 class Library(Protocol):

@@ -12,13 +12,13 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from yota.compilation.arguments import function_of
-from yota.compilation.branches import Dynamic
 from yota.errors import ArgumentError
 from yota.interop.hosting import hosted
 from yota.interop.maps import Map, Tree, Trees, Types
 from yota.ir.callables import name_of
 from yota.ir.types import TensorType
+from yota.run.arguments import function_of
+from yota.run.dynamic import Dynamic
 
 __all__ = ["primitive", "wrap"]
 
@@ -155,7 +155,7 @@ def _evaluated(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> li
 
 def _on_device(map: Map, operands: Sequence[Any]) -> list[Any]:
     """The results of a map of CuPy arrays, on the memory of JAX arrays."""
-    from yota.runtime.cuda import shared
+    from yota.run.machine.cupy import shared
 
     return [jax.dlpack.from_dlpack(shared(one)) for one in map(*[shared(each) for each in operands])]
 

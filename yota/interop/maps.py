@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from yota.batching.batch import batch
-from yota.derivatives.gradients import gradient, value_and_grad
-from yota.derivatives.pullbacks import pushforward, weighted
+from yota.api.batch import batch
+from yota.api.gradients import gradient, value_and_grad
+from yota.api.pullbacks import pushforward, weighted
 from yota.errors import ArgumentError, TracingError
 from yota.ir.callables import name_of
 from yota.ir.infer import sample, strong

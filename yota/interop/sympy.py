@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from yota.compilation.specialise import Target
-from yota.derivatives.calling import kinds
-from yota.derivatives.values import Value
 from yota.errors import ArgumentError
-from yota.interop.formulas import Formula, formula
+from yota.interop.programs import Formula, formula
+from yota.run.derivatives.calling import kinds
+from yota.run.derivatives.value_only import Value
+from yota.run.specialise import Target
 
 __all__ = ["from_sympy", "lambdify"]
 
@@ -56,7 +56,7 @@ def from_sympy(
     >>> g[0], g[1]
     (0.0, 4.0)
     """
-    from yota.interop.reading import program
+    from yota.interop.sympy_import import program
 
     found = formula(*program(expressions, symbols, name, functions or {}))
     found.__module__ = str(sys._getframe(1).f_globals.get("__name__", ""))
@@ -152,7 +152,7 @@ class Lambdified(Value):
     """The compiled value of an expression."""
 
     def __init__(self, found: Formula, target: str | None, strict: bool, effort: str) -> None:
-        from yota.runtime import native
+        from yota.run.machine import native
 
         wanted = Target(target or ("c" if native.is_available() else "numpy"), strict, effort)
         super().__init__(found, wanted, (_lambdified, (found, target, strict, effort), {}))

@@ -12,13 +12,13 @@ import numpy as np
 import optree
 import torch
 
-from yota.compilation.arguments import function_of
-from yota.compilation.branches import Dynamic
 from yota.errors import ArgumentError
 from yota.interop.hosting import hosted
 from yota.interop.maps import Map, Tree, Trees
 from yota.ir.callables import name_of
 from yota.ir.types import TensorType, type_of
+from yota.run.arguments import function_of
+from yota.run.dynamic import Dynamic
 
 __all__ = ["primitive", "wrap"]
 
@@ -188,7 +188,7 @@ def _evaluated(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 def _on_device(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
     """The results of a map of CuPy arrays, on the memory of the tensors."""
-    from yota.runtime.cuda import shared
+    from yota.run.machine.cupy import shared
 
     given = [shared(each.detach()) if isinstance(each, torch.Tensor) else each for each in operands]
     return tuple(torch.from_dlpack(shared(each)) for each in map(*given))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from yota.ir.count import operations
 from yota.ir.infer import infer
 from yota.ir.inputs import Input, Static
 from yota.ir.location import Location
+from yota.ir.op_counts import operations
 from yota.ir.primitive import Primitive
 from yota.ir.records import Record
 from yota.ir.semantics import Semantics
@@ -131,7 +131,7 @@ class Tape:
     statics: tuple[Static, ...] = ()
 
     def __str__(self) -> str:
-        from yota.ir.show import show
+        from yota.ir.printing import show
 
         return show(self)
 
@@ -143,7 +143,7 @@ class Tape:
         """Count of each primitive that computes, most frequent first."""
         return operations(self)
 
-    if TYPE_CHECKING:  # yota.tapes defines these methods
+    if TYPE_CHECKING:  # yota.tape_methods defines these methods
 
         def play(self, *args: Any) -> Any:
             """See `yota.play`."""

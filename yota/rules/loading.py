@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, overload
 
-from yota.rules.model import Rule
-from yota.rules.source import Source, read_file
-from yota.rules.syntax import parse
+from yota.rules.language.model import Rule
+from yota.rules.language.rule_text import Source, read_file
+from yota.rules.language.syntax import parse
 
 _HEAD = re.compile(
     r'^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from yota.errors import RuleError
+from yota.rules.language.model import Rule
+from yota.rules.language.rule_text import read_file
+from yota.rules.language.syntax import parse
 from yota.rules.loading import Proofs, Taking
-from yota.rules.model import Rule
-from yota.rules.source import read_file
-from yota.rules.syntax import parse
-from yota.rules.targets import resolve
+from yota.rules.rule_primitives import resolve
 
 _GROUP = "yota.rules"
 _REFERENCE = re.compile(r"(\w+)((?:\.\w+)*):([\w.]*\w)")

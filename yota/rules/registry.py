@@ -13,12 +13,12 @@ from yota._resources import folder
 from yota.errors import MissingRuleError
 from yota.ir.primitive import Primitive
 from yota.rules import loading
+from yota.rules.language.model import Expression, Rule
+from yota.rules.language.rule_text import Place
+from yota.rules.language.syntax import parse
 from yota.rules.loading import Excerpt
-from yota.rules.model import Expression, Rule
 from yota.rules.packages import Packages
-from yota.rules.source import Place
-from yota.rules.syntax import parse
-from yota.rules.targets import Late, Targets, make, missing, resolve
+from yota.rules.rule_primitives import Late, Targets, make, missing, resolve
 
 _LIBRARIES = ("numpy.", "scipy.", "yota.")
 
@@ -34,9 +34,9 @@ class Registry:
         self._derived: dict[tuple[Rule, str, str], Expression] = {}
         self._lock = threading.RLock()
         self.partials: dict[Any, Any] = {}
-        """Partials of ops by primitive, position and types; `yota.autodiff.instantiate` keeps them here."""
+        """Partials of ops by primitive, position and types; `yota.transform.reverse.instantiate` keeps them here."""
         self.symbols: dict[str, Any] = {}
-        """Sympy's stand-ins for primitives; `yota.rules.algebras.symbolic` keeps them here."""
+        """Sympy's stand-ins for primitives; `yota.rules.algebras.opaque` keeps them here."""
         self.revision = 0
         """Grows by one with each text that is taken in."""
 
@@ -118,7 +118,7 @@ class Registry:
         with self._lock:
             key = (rule, result, parameter)
             if key not in self._derived:
-                from yota.rules.algebras.symbolic import derive
+                from yota.rules.algebras.opaque import derive
 
                 self._derived[key] = derive(rule, result, parameter, self)
             return self._derived[key]
@@ -205,7 +205,7 @@ class Registry:
         Raises RuleError if one is wrong; then nothing is taken in.
         """
         # Shipped rules are held against them by the tests, and users' rules are rare.
-        from yota.rules import laws
+        from yota.rules.laws import all_laws as laws
 
         with self._lock:
             trial = self.copy()

@@ -1,3 +1,3 @@
-"""Solvers of SciPy's inside of traced functions: each call is one op, whose derivative is that of what it solves."""
+"""SciPy's solvers inside of traced functions: each call is one op with the derivative of its solution."""
 
 from yota.solvers import boundary, differential, minima, roots  # noqa: F401  (they register what they record)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.batching.ops import batched
 from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.inputs import Input
@@ -23,10 +22,11 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.rules.registry import Registry
-from yota.solvers.calls import Call
 from yota.solvers.implicit import constant, emitted, jacobian
 from yota.solvers.inner import Slopes
-from yota.solvers.steps import Scheme, Steps, Track
+from yota.solvers.integration_steps import Scheme, Steps, Track
+from yota.solvers.solver_calls import Call
+from yota.transform.batching.op_batching import batched
 
 _ROOT = 6**0.5
 _NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from yota.solvers.calls import Call, recorded
 from yota.solvers.collocation import MERGED, ImplicitSteps, Odeint
 from yota.solvers.events import events_of, with_events
 from yota.solvers.explicit import ExplicitSteps
+from yota.solvers.solver_calls import Call, recorded
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.ir.tape import Tape
-from yota.solvers.calls import Call, Callback, Unavailable
 from yota.solvers.implicit import Solution
 from yota.solvers.inner import Function, Inner
+from yota.solvers.integration_steps import Steps
 from yota.solvers.roots import Root
-from yota.solvers.steps import Steps
-from yota.tracing.state import current
+from yota.solvers.solver_calls import Call, Callback, Unavailable
+from yota.tracing.current import current
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 

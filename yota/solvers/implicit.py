@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from yota.autodiff.match import match
-from yota.autodiff.reverse import reverse, zeros_like
-from yota.batching.ops import batched
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.catalog import item_of, primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
-from yota.passes import dce
+from yota.optimize import dce
 from yota.rules.registry import Registry
 from yota.solvers.inner import Inner, Missing
-from yota.tracing.state import paused
+from yota.tracing.current import paused
+from yota.transform.batching.op_batching import batched
+from yota.transform.reverse.backward import reverse, zeros_like
+from yota.transform.reverse.unbroadcast import match
 
 _FEW = 6
 """Rows of a matrix up to which each has code of its own."""

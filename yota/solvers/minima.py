@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from yota.autodiff.match import match
-from yota.autodiff.reverse import reverse, zeros_like
 from yota.ir.catalog import primitive
 from yota.ir.inputs import Input
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.rules.registry import Registry
-from yota.solvers.calls import Call, Path, recorded, solution_at
 from yota.solvers.implicit import Host, Implicit, Solution, constant
+from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
+from yota.transform.reverse.backward import reverse, zeros_like
+from yota.transform.reverse.unbroadcast import match
 
 _EXACT = 1e-12
 """How near to a bound an element is at it, as a part of its size or of one."""

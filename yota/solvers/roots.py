@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from yota.autodiff.match import match
-from yota.derivatives.dependence import pattern
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape
-from yota.solvers.calls import Call, Path, recorded
 from yota.solvers.implicit import Host, Implicit, Solution
+from yota.solvers.solver_calls import Call, Path, recorded
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
+from yota.transform.reverse.unbroadcast import match
+from yota.transform.sparse.dependence import pattern
 
 
 class Root(Host):

@@ -1,1 +1,1 @@
-"""Recording a plain NumPy function onto a tape."""
+"""Recording of plain NumPy functions onto tapes."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.tracing.captures import frozen
+from yota.tracing.current import entered
 from yota.tracing.memory import laid_as
 from yota.tracing.methods import is_tracer, transformed
-from yota.tracing.state import entered
 from yota.tracing.views import detached
 
 if TYPE_CHECKING:

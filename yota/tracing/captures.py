@@ -12,8 +12,8 @@ import numpy as np
 from yota.errors import ArgumentError
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import type_of
-from yota.tracing.location import users
 from yota.tracing.observation import Observation
+from yota.tracing.source_lines import users
 
 _HARMLESS = frozenset(
     "__new__ __init__ __init_subclass__ __array_finalize__ __array_priority__ __doc__ __module__ __dict__ __reduce__ "

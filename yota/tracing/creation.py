@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from yota.ir.catalog import primitive
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
+from yota.tracing.current import paused
 from yota.tracing.memory import laid_out
 from yota.tracing.methods import is_traced, is_tracer, transformed
-from yota.tracing.state import paused
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:

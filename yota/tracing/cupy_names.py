@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from yota.structures import is_on_device
 from yota.tracing.creation import CREATION
-from yota.tracing.location import is_library
+from yota.tracing.current import current
 from yota.tracing.methods import is_traced, transformed
-from yota.tracing.state import current
+from yota.tracing.source_lines import is_library
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -10,8 +10,8 @@ import numpy as np
 
 from yota.structures import package_of
 from yota.tracing.captures import computing_plainly
-from yota.tracing.location import caller
 from yota.tracing.methods import ArrayMethods
+from yota.tracing.source_lines import caller
 
 _Form = TypeVar("_Form", bound=Callable[[Any], Any])
 _ABSENT: Any = object()

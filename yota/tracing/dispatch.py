@@ -12,17 +12,17 @@ import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
 from yota.ir.location import where
-from yota.rules.display import template
+from yota.rules.language.display import template
 from yota.tracing.aliasing import functions, settled
 from yota.tracing.creation import fresh
 from yota.tracing.cupy_names import lifted
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.intercept import bind
-from yota.tracing.location import here
 from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, transformed
 from yota.tracing.received import Received, public_name
+from yota.tracing.source_lines import here
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yota.errors import TracingError
 from yota.ir.location import Span
-from yota.tracing.location import Place, caller
+from yota.tracing.source_lines import Place, caller
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

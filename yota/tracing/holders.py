@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from yota.tracing.creation import CREATION
+from yota.tracing.current import current, paused
 from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.state import current, paused
 
 
 class _Kind(type):

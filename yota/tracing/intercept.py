@@ -12,13 +12,13 @@ import numpy as np
 
 from yota.errors import RuleError
 from yota.ir.primitive import Primitive
-from yota.rules import statics
-from yota.rules.model import Literal, Parameter, Rule
+from yota.rules.language import statics
+from yota.rules.language.model import Literal, Parameter, Rule
 from yota.structures import package_of
+from yota.tracing.current import current
 from yota.tracing.exact import record_call
 from yota.tracing.methods import collected, is_traced, is_tracer
-from yota.tracing.places import Place
-from yota.tracing.state import current
+from yota.tracing.patching import Place
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -14,8 +14,8 @@ from yota.errors import TracingError
 from yota.ir.location import Location, where
 from yota.ir.tape import Guard
 from yota.tracing.bytecode import callee, consumer, is_call, running
-from yota.tracing.location import ENTRY, Place, caller, here
 from yota.tracing.received import received
+from yota.tracing.source_lines import ENTRY, Place, caller, here
 from yota.tracing.writers import is_written_out
 
 if TYPE_CHECKING:

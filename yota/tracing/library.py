@@ -8,23 +8,22 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing import subclassed  # noqa: F401  (it registers what it implements)
-from yota.tracing.functions import (  # noqa: F401  (they register what they implement or record)
-    algebra,
-    coefficients,
-    insertion,
-    linalg,
-    mathematics,
-    padding,
-    places,
-    reductions,
-    selection,
-    shapes,
-    signals,
-    ufuncs,
-)
+from yota.tracing import python_math, subclassed  # noqa: F401  (they register what they implement or record)
 from yota.tracing.implementations import ALWAYS, CALLING, FORMS, register_loaded, when_loaded
 from yota.tracing.intercept import on_traced
+from yota.tracing.numpy import (  # noqa: F401  (likewise)
+    algebra,
+    coefficients,
+    index_selection,
+    insertion,
+    linalg,
+    padding,
+    reductions,
+    sampled_signals,
+    selection,
+    shapes,
+    ufuncs,
+)
 from yota.tracing.trace import Trace
 
 _HARMLESS = frozenset(
@@ -38,12 +37,12 @@ _OF_ITERABLES = ("fsum", "prod", "sumprod", "dist")
 
 @when_loaded("scipy")
 def _of_scipy() -> None:
-    import yota.tracing.functions.scipy  # noqa: F401  (its files register what they record)
+    import yota.tracing.scipy  # noqa: F401  (its files register what they record)
 
 
 @when_loaded("sklearn")
 def _of_sklearn() -> None:
-    import yota.tracing.functions.sklearn  # noqa: F401
+    import yota.tracing.sklearn  # noqa: F401
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -60,7 +59,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
 def _of_distributions() -> list[tuple[Any, str, Any]]:
     if "scipy.stats" not in sys.modules:
         return []
-    from yota.tracing.functions.scipy import distributions
+    from yota.tracing.scipy import distributions
 
     return distributions.replacements()
 
@@ -80,7 +79,7 @@ def _held(owner: Any, name: str) -> Any:
 def _recording(module: str, name: str) -> Any:
     original = _held(_owner(module, name), name)
     if (module, name) in CALLING:
-        from yota.tracing.functions.scipy.callbacks import calling
+        from yota.tracing.scipy.callbacks import calling
 
         return calling(original, CALLING[module, name])
     form = FORMS[module, name]

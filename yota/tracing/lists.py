@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.creation import array
+from yota.tracing.current import current
 from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.state import current
 from yota.tracing.untyped import np
 
 ON_LISTS = tuple(

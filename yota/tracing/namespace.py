@@ -14,20 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from yota.tracing import library, places, randomness
+from yota.tracing import library, randomness
+from yota.tracing import patching as places
 from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, GRIDS, vectorized
 from yota.tracing.cupy_names import cupy_replacements
+from yota.tracing.current import current, paused
 from yota.tracing.exact import record_call
 from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import ITERATION
 from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists, on_lists_within
-from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
-from yota.tracing.places import ABSENT, Group, Place
+from yota.tracing.patching import ABSENT, Group, Place
 from yota.tracing.reached import Reached
-from yota.tracing.state import current, paused
+from yota.tracing.source_lines import is_library
 from yota.tracing.trace import Trace
 
 _INTERNAL = """

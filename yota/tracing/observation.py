@@ -13,8 +13,8 @@ import numpy as np
 
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
-from yota.tracing.location import Reader, caller, is_library, is_own, kinds, location_of, reader_of, users
 from yota.tracing.memory import owner_of
+from yota.tracing.source_lines import Reader, caller, is_library, is_own, kinds, location_of, reader_of, users
 
 
 @dataclass(frozen=True, slots=True, eq=False)

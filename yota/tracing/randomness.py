@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from yota.errors import TracingError
-from yota.tracing.state import current
+from yota.tracing.current import current
 
 
 def is_generator(value: Any) -> bool:

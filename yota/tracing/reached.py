@@ -12,10 +12,10 @@ import numpy as np
 
 from yota.structures import is_library, package_of
 from yota.tracing.holders import Type, form
-from yota.tracing.location import is_library_file
 from yota.tracing.methods import ArrayMethods
 from yota.tracing.observation import Running
-from yota.tracing.places import ABSENT, Place, content, held_at
+from yota.tracing.patching import ABSENT, Place, content, held_at
+from yota.tracing.source_lines import is_library_file
 
 _MOST = 10_000
 """Objects that are followed."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.rules.display import template
+from yota.rules.language.display import template
 from yota.structures import package_of
 from yota.tracing.bytecode import is_call, resolved, running
-from yota.tracing.location import is_interpreter, is_library, is_own, passed
 from yota.tracing.methods import is_tracer
+from yota.tracing.source_lines import is_interpreter, is_library, is_own, passed
 
 _MOST = 12
 """Parameters of a rule to paste."""

@@ -19,10 +19,11 @@ from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
+from yota.tracing.current import current, entered
 from yota.tracing.first_run import FirstRun
+from yota.tracing.from_source import Source
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.leaving import SHIFTS, Interpret, left, refusal
-from yota.tracing.location import name_variables, places_of, raised_at
 from yota.tracing.memory import guard_order, reference
 from yota.tracing.namespace import Names, recorders
 from yota.tracing.observation import Running
@@ -30,10 +31,9 @@ from yota.tracing.randomness import Draws
 from yota.tracing.received import raised_by
 from yota.tracing.replay import same, same_arrays
 from yota.tracing.results import outputs
-from yota.tracing.sizes import Decision, Decisions, length, plain
-from yota.tracing.sources import Source
-from yota.tracing.state import current, entered
+from yota.tracing.source_lines import name_variables, places_of, raised_at
 from yota.tracing.trace import Trace
+from yota.tracing.traced_sizes import Decision, Decisions, length, plain
 
 _REPEATS = 6
 """Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.errors import TracingError
 from yota.ir.callables import name_of
-from yota.ir.written import Unwritable
+from yota.ir.serialised import Unwritable
 from yota.structures import Path, bare, children, is_bare, is_leaf, rebuilt
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace

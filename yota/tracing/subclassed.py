@@ -11,11 +11,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
+from yota.tracing.current import current, paused
 from yota.tracing.deferring import answered, deferred, overriding, source_form
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer, transformed
-from yota.tracing.state import current, paused
 from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
 from yota.tracing.untyped import np

@@ -15,28 +15,28 @@ import numpy as np
 from yota.errors import TracingError
 from yota.ir import catalog
 from yota.ir.catalog import primitive as built_in
+from yota.ir.compact_recording import Recorder
 from yota.ir.location import Location, where
 from yota.ir.primitive import Primitive
-from yota.ir.recorded import Recorder
 from yota.ir.tape import Keywords
 from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, frozen, name_of
 from yota.tracing.creation import array
+from yota.tracing.current import paused
 from yota.tracing.leaving import Conversion, Interpret
-from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
 from yota.tracing.received import received
-from yota.tracing.state import paused
-from yota.tracing.text import Text
+from yota.tracing.source_lines import Reader, here, places, source_line
+from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
     from yota.tracing.first_run import FirstRun
-    from yota.tracing.sizes import Decisions
+    from yota.tracing.traced_sizes import Decisions
 
 _SCALARS = frozenset((bool, int, float, complex))
 _COMPILED = (BuiltinFunctionType, np.ufunc)

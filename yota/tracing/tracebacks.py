@@ -10,8 +10,8 @@ from typing import Any
 from yota.errors import YotaError
 from yota.ir.location import Span
 from yota.settings import settings
-from yota.tracing.location import Reader, is_own, passed, reader_of
-from yota.tracing.state import current
+from yota.tracing.current import current
+from yota.tracing.source_lines import Reader, is_own, passed, reader_of
 
 
 class _UsersFrames:

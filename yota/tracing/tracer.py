@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
-from yota.tracing import elements, leaving, text, views
+from yota.tracing import array_elements as elements
+from yota.tracing import leaving, views
+from yota.tracing import traced_text as text
+from yota.tracing.current import innermost
 from yota.tracing.deferring import answered, deferred, overriding, refuse_computing
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.methods import ArrayMethods, is_tracer
-from yota.tracing.state import innermost
 from yota.tracing.strided import as_dtype
 from yota.tracing.untyped import np
 

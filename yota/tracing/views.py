@@ -10,12 +10,12 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
-from yota.tracing.elements import are_whole, places
+from yota.tracing.array_elements import are_whole, places
+from yota.tracing.complex_parts import with_part
+from yota.tracing.current import current
 from yota.tracing.indices import normalise
 from yota.tracing.memory import by_layout, laid_as
 from yota.tracing.methods import cast, is_tracer
-from yota.tracing.parts import with_part
-from yota.tracing.state import current
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -23,7 +23,7 @@ from yota.tracing.bytecode import (
     running,
     static_attribute,
 )
-from yota.tracing.location import Reader, is_library_file
+from yota.tracing.source_lines import Reader, is_library_file
 
 _PRINT = print
 _TEXT = (str, repr, ascii, format, str.format, str.join, np.array2string, np.array_str, np.array_repr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import yota
-from yota.tracing import places
+from yota.tracing import patching as places
 
 
 def assert_interpreted(function, *args, differs=False):

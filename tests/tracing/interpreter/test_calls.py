@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 import yota
 from tests.tracing.interpreter.agreement import assert_interpreted
 from yota import errors
-from yota.watching.reach import Reach
+from yota.tracing.captured.reach import Reach
 
 X = np.array([0.5, 1.5, 2.5, 4.0])
 

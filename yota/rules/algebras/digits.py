@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from yota.errors import YotaError
 from yota.ir.operators import BINARY, COMPARISONS
-from yota.rules.algebras.base import Algebra, formulas
 from yota.rules.algebras.emitted import Static
-from yota.rules.display import show
-from yota.rules.inspection import Registered
-from yota.rules.model import Call, Expression, Literal, Name, Rule
-from yota.rules.oracles.functions import special
-from yota.rules.sampling import defaults, statics
-from yota.rules.statics import bind
+from yota.rules.algebras.evaluate import Algebra, formulas
+from yota.rules.language.display import show
+from yota.rules.language.model import Call, Expression, Literal, Name, Rule
+from yota.rules.language.statics import bind
+from yota.rules.laws.inspection import Registered
+from yota.rules.laws.sampling import defaults, statics
+from yota.rules.oracles.special_functions import special
 
 DIGITS = 50
 FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)

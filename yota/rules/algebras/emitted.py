@@ -12,13 +12,13 @@ from yota.errors import RuleError
 from yota.ir.infer import infer
 from yota.ir.primitive import Emitter, Primitive
 from yota.ir.types import TensorType, type_of
-from yota.rules.algebras.base import Algebra
-from yota.rules.display import show
-from yota.rules.inspection import Registered
+from yota.rules.algebras.evaluate import Algebra
+from yota.rules.language.display import show
+from yota.rules.language.model import Adjoint, Call, Expression, Item, Name, Spread
+from yota.rules.language.statics import STATIC_FUNCTIONS, arithmetic, bind, normalised
+from yota.rules.laws.inspection import Registered
 from yota.rules.macros import MACROS
-from yota.rules.macros.base import Value
-from yota.rules.model import Adjoint, Call, Expression, Item, Name, Spread
-from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind, normalised
+from yota.rules.macros.macro import Value
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 

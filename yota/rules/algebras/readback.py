@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from yota.errors import RuleError
-from yota.rules.model import Call, Expression, Literal, Name, as_written
+from yota.rules.language.model import Call, Expression, Literal, Name, as_written
 
 _WHOLE = 2**53
 """Larger numbers are not all doubles."""

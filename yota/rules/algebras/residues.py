@@ -12,10 +12,10 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
 
-from yota.rules.algebras.base import ARITHMETIC, CONDITIONS, Algebra
-from yota.rules.inspection import Registered
-from yota.rules.model import Call, Expression, Literal, Name, Rule, as_written, refusal
-from yota.rules.sampling import statics
+from yota.rules.algebras.evaluate import ARITHMETIC, CONDITIONS, Algebra
+from yota.rules.language.model import Call, Expression, Literal, Name, Rule, as_written, refusal
+from yota.rules.laws.inspection import Registered
+from yota.rules.laws.sampling import statics
 
 PRIME = 2**61 - 1
 """Two polynomials of degree d that differ agree at a random place with a chance of d in so many.
@@ -120,7 +120,7 @@ def follows(rule: Rule, result: str, parameter: str, registry: Registered) -> bo
     other (``sin(x)**2 + cos(x)**2``) is not known here.
 
     >>> from yota.rules.registry import registry
-    >>> from yota.rules.syntax import parse
+    >>> from yota.rules.language.syntax import parse
     >>> _, (rule,) = parse("@elementwise\ndef f(x: Real) -> y:\n    y = exp(-x * x)\n    d[y, x] = -2 * x * y")
     >>> follows(rule, "y", "x", registry())
     True

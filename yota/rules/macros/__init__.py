@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yota.rules.macros import arrays, matrices  # noqa: F401  (they register macros)
-from yota.rules.macros.base import REGISTERED as MACROS
+from yota.rules.macros import array_macros, matrix_macros  # noqa: F401  (they register macros)
+from yota.rules.macros.macro import REGISTERED as MACROS
 
 __all__ = ["MACROS"]

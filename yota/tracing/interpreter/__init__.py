@@ -1,1 +1,1 @@
-"""Running Python functions from their source, so that what dispatch cannot see is recorded too."""
+"""Interpretation of Python functions from their source, which records what operators cannot show."""

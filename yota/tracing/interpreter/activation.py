@@ -10,13 +10,13 @@ from typing import Any
 from yota.errors import TracingError
 from yota.ir.location import Span
 from yota.tracing.bytecode import UNKNOWN, static_attribute
+from yota.tracing.current import current
 from yota.tracing.interpreter.definition import Definition, Scope, span_of
 from yota.tracing.interpreter.effects import writes
 from yota.tracing.interpreter.tables import Unknown
-from yota.tracing.location import is_installed_file
 from yota.tracing.methods import is_tracer
-from yota.tracing.places import ABSENT, content
-from yota.tracing.state import current
+from yota.tracing.patching import ABSENT, content
+from yota.tracing.source_lines import is_installed_file
 from yota.tracing.writers import Called, Outlets
 
 _FORMATS = (ast.JoinedStr, ast.FormattedValue)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from yota.tracing.interpreter import operators
+from yota.tracing.current import current
+from yota.tracing.interpreter import operator_rules as operators
 from yota.tracing.interpreter.activation import Activation
-from yota.tracing.interpreter.calls import call, ready
+from yota.tracing.interpreter.call_rules import call, ready
 from yota.tracing.interpreter.effects import writes
-from yota.tracing.interpreter.expressions import attribute
-from yota.tracing.interpreter.source import is_readable
+from yota.tracing.interpreter.expression_rules import attribute
+from yota.tracing.interpreter.syntax_trees import is_readable
 from yota.tracing.interpreter.tables import evaluate, executes
 from yota.tracing.methods import is_tracer
-from yota.tracing.state import current
 
 
 def assign(activation: Activation, target: ast.expr, value: Any) -> None:

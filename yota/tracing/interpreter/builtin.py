@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from yota.tracing.creation import CREATION
+from yota.tracing.current import current
 from yota.tracing.deferring import source_form
 from yota.tracing.holders import Type
 from yota.tracing.interpreter.activation import Activation
-from yota.tracing.location import caller
 from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.state import current
+from yota.tracing.source_lines import caller
 from yota.tracing.subclassed import class_for
-from yota.tracing.text import Text
+from yota.tracing.traced_text import Text
 from yota.tracing.writers import is_written_out
 
 

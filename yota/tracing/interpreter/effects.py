@@ -37,9 +37,9 @@ import numpy as np
 from yota.structures import package_of
 from yota.tracing.bytecode import static_attribute
 from yota.tracing.creation import fresh
-from yota.tracing.location import caller, is_array_file, is_library_file
+from yota.tracing.current import current
 from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.state import current
+from yota.tracing.source_lines import caller, is_array_file, is_library_file
 from yota.tracing.writers import Called
 
 IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)

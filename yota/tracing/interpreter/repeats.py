@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError
+from yota.tracing.current import current
 from yota.tracing.first_run import FirstRun
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.tables import evaluate, execute
 from yota.tracing.methods import is_tracer
-from yota.tracing.state import current
 from yota.tracing.trace import Trace
 
 _LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Try, ast.With)

@@ -8,12 +8,12 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from yota.tracing.interpreter import operators
+from yota.tracing.interpreter import operator_rules as operators
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.definition import define
 from yota.tracing.interpreter.effects import made
-from yota.tracing.interpreter.expressions import decorated, is_true
+from yota.tracing.interpreter.expression_rules import decorated, is_true
 from yota.tracing.interpreter.tables import evaluate, evaluates, execute, executes
 
 

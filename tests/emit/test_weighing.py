@@ -1,0 +1,120 @@
+"""What sums weigh is what their code takes, and products are shared as far as possible."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.emit.test_revise import W, X, Y, Z, system_of, term
+from tests.optimize.tapes import eight, gradient, linear_power, tape_of
+from yota.ir.op_counts import elements
+from yota.ir.tape import Tape
+from yota.optimize import pipeline
+from yota.optimize.polynomials import symbolic
+from yota.optimize.polynomials.cover import LARGEST_DEGREE, Wanted, cover
+from yota.optimize.polynomials.gains import saved
+from yota.optimize.polynomials.revise import Scales
+from yota.optimize.polynomials.sharing import share
+from yota.optimize.polynomials.terms import Table
+
+
+def weight_and_count(tape: Tape) -> tuple[int, int]:
+    """Of a scalar tape, factored in one way: what it weighs, and what its code takes."""
+    kinds = symbolic._kinds(tape, frozenset())
+    systems = symbolic._imported(tape, kinds, set())
+    ((kind, (system, _)),) = systems.items()
+    table = symbolic.factored(system, symbolic.Options())
+    made = symbolic._exported(tape, kinds, {kind: share(table)})
+    return Scales(table).weight(table.sums), elements(made)
+
+
+@pytest.mark.parametrize(
+    "tape",
+    [
+        gradient(tape_of(eight, (8,))),
+        gradient(tape_of(linear_power, (4,))),
+        tape_of(lambda x, y, z: x**20 * y - z * x**7 / y - (-x) * 3.0 * z, (), (), ()),
+        tape_of(lambda x, y: -(x * y) - 2.0 * x - y, (), ()),
+    ],
+    ids=["polynomial", "linear form", "long powers", "negated"],
+)
+def test_a_weight_is_the_number_of_operations(tape):
+    weighed, counted = weight_and_count(pipeline.run(tape, inlined=False))
+    assert weighed == counted
+
+
+def products_of(terms: list) -> tuple[list[dict[int, int]], dict[int, tuple[int, int]]]:
+    found = share(Table(system_of([*terms])))
+    return [*found.factors], found.pairs
+
+
+MONOMIALS = st.lists(
+    st.lists(st.integers(X, W), min_size=1, max_size=LARGEST_DEGREE + 1),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda each: tuple(sorted(each)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(MONOMIALS)
+def test_shared_products_multiply_out_to_what_is_wanted(monomials):
+    found, pairs = products_of([term(1.0, *each) for each in monomials])
+
+    def multiplied_out(factors: dict[int, int]) -> Counter[int]:
+        total: Counter[int] = Counter()
+        for atom, exponent in factors.items():
+            inner = multiplied_out(Counter(pairs[atom])) if atom in pairs else Counter([atom])
+            for _ in range(exponent):
+                total.update(inner)
+        return total
+
+    # The first is the sum itself, which is the root.
+    assert [multiplied_out(each) for each in found[1:]] == [Counter(each) for each in monomials]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.sampled_from([1, 16, 256, 4096]), min_size=2, max_size=LARGEST_DEGREE), max_size=10))
+def test_a_cover_leaves_nothing_that_can_not_be_made(monomials):
+    wanted = [Wanted(each) for each in monomials]
+    everything = [*wanted, *cover(wanted)]
+    made = {each.code for each in everything}
+    for each in everything:
+        one, two = each.halves(made)
+        assert one + two == each.code
+        assert all(half in made or half in each.factors for half in (one, two))
+
+
+def test_pairs_that_others_make_superfluous_are_not_made():
+    # x*y, found first, is of no use once x*z*w and y*z*w are made of z*w.
+    terms = [term(1.0, X, Y, Z, W), term(1.0, X, Y, Z), term(1.0, X, Z, W), term(1.0, Y, Z, W), term(1.0, Z, W)]
+    found, pairs = products_of(terms)
+    assert len(pairs) + sum(sum(each.values()) - 1 for each in found) == len(terms) + 1
+
+
+TERMS = st.tuples(
+    st.sampled_from([1.0, -1.0, 2.0, -2.0, 3.0, 0.1]),
+    st.dictionaries(st.integers(X, W), st.integers(1, 9), max_size=4).map(lambda found: tuple(sorted(found.items()))),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TERMS, TERMS)
+def test_what_a_division_saves_is_the_difference_of_what_is_written(left, right):
+    table = Table(system_of([left, right]))
+    pair = table.pair(*table.original[10])
+    if pair is None:
+        return
+    costs = table.costs(1024)
+    divisor = table.divisors[pair.divisor]
+    one, two, a, b = divisor
+    unit = math.copysign(1.0, pair.scale) if abs(a) == abs(b) else pair.scale
+    size = 1 + costs[table.number((a * unit, one))] + costs[table.number((b * unit, two))]
+    scale = pair.scale / unit
+    outside = 1 + costs[table.number((scale, pair.factor))] if pair.factor or abs(scale) != 1.0 else 0
+    whole = 1 + sum(costs[each] for each in table.original[10])
+    assert saved(left, right) == (whole - size - outside, size)

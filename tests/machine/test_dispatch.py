@@ -1,0 +1,283 @@
+"""Calls that go straight to compiled functions, and only while what those were compiled for still holds."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import pickle
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import yota
+from tests.emit.compiled import needs_compiler
+from yota.run.machine.c_dispatch import _CHECKS, MOST_FORMS, Form, offer, quick
+
+SCALE = 1.0
+X = np.array([2.0, 9.0])
+
+
+def scaled(x: Any) -> Any:
+    return SCALE * x[0] * np.sqrt(x[1])
+
+
+@needs_compiler
+def test_global_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    both: Any = yota.value_and_grad(scaled, target="c")
+    for value in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "SCALE", value)
+        for _ in range(3):
+            assert both(X)[0] == 6.0 * value
+        assert len(both.forms) == 1
+
+
+@needs_compiler
+def test_variables_of_enclosing_functions() -> None:
+    def made() -> tuple[Callable[..., Any], Callable[[int], None]]:
+        power = 2
+
+        def function(x: Any) -> Any:
+            return x[0] ** power
+
+        def change(value: int) -> None:
+            nonlocal power
+            power = value
+
+        return function, change
+
+    function, change = made()
+    both: Any = yota.value_and_grad(function, target="c")
+    for power in (2, 3):
+        change(power)
+        for _ in range(3):
+            assert both(X)[0] == 2.0**power
+        assert both.forms
+
+
+@needs_compiler
+def test_several_gradients_come_as_a_tuple() -> None:
+    both: Any = yota.value_and_grad(lambda x, a, b: a * b * x[0], ("x", "a", "b"), target="c")
+    for _ in range(4):
+        value, (by_x, by_a, by_b) = both(X, 3.0, 5.0)
+        assert value == 30.0 and list(by_x) == [15.0, 0.0] and by_a == 10.0 and by_b == 6.0
+    assert both.forms
+
+
+@needs_compiler
+@pytest.mark.parametrize("names", [["x"], ["x", "y"], ["x*y", "x", "sin(y)"], ["x*y", ["x", "y"]]], ids=str)
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_lists_come_as_lists_of_their_own(names: list[Any], target: str) -> None:
+    expressions = sympy.sympify(names)
+    function: Any = yota.lambdify(sympy.symbols("x y"), expressions, target=target)
+    values = {"x": 3.0, "y": 5.0, "x*y": 15.0, "sin(y)": float(np.sin(5.0))}
+    wanted = [values[name] if isinstance(name, str) else [values[each] for each in name] for name in names]
+    found = [function(3.0, 5.0) for _ in range(4)]
+    assert found == [wanted] * 4
+    assert len({*map(id, found)}) == 4 and all(type(each) is list for each in found)
+    assert bool(function.forms) == all(isinstance(name, str) for name in names)
+
+
+@needs_compiler
+def test_forms_are_told_apart_by_dtype_and_shape() -> None:
+    both: Any = yota.value_and_grad(lambda x: np.sum(x * x), target="c")
+    arrays = [np.full(count, 2.0, dtype) for count in range(1, 8) for dtype in (np.float32, np.float64)]
+    for _ in range(4):
+        for x in arrays:
+            value, gradient = both(x)
+            assert value == 4.0 * x.size and gradient.dtype == x.dtype and gradient.shape == x.shape
+            assert len(both.forms) <= MOST_FORMS
+
+
+class Kind:
+    pass
+
+
+class Other(Kind):
+    pass
+
+
+def changes() -> dict[str, tuple[tuple[Any, ...], Callable[[], Any]]]:
+    """For each kind of check what it is about while it holds, and a change after which it does not."""
+    kind = type("Made", (Kind,), {"a": 1})
+    instance, empty, held = kind(), kind(), object()
+    instance.own = held
+    names: dict[str, Any] = {"a": held}
+    odd = collections.OrderedDict(names)
+    items, entries = [held, 1], {"a": held, "b": 1}
+    array, other = np.arange(3.0), np.arange(3.0)
+    cell, unfilled = types.CellType(held), types.CellType()
+    f: Any = lambda x=1, *, y=2: x
+
+    def fill() -> None:
+        unfilled.cell_contents = 1
+
+    def empty_cell() -> None:
+        del cell.cell_contents
+
+    def function(name: str, value: Any) -> tuple[tuple[Any, ...], Callable[[], Any]]:
+        made = types.FunctionType(f.__code__, {}, "made", f.__defaults__, None)
+        made.__kwdefaults__ = f.__kwdefaults__
+        return (made, f.__code__, f.__defaults__, f.__kwdefaults__), lambda: setattr(made, name, value)
+
+    return {
+        "cell": ((cell, held), empty_cell),
+        "cell unfilled": ((unfilled,), fill),
+        "entry": ((names, "a", held), lambda: names.update(a=object())),
+        "entry absent": ((names, "b"), lambda: names.update(b=1)),
+        "entry removed": ((names, "a", held), lambda: names.pop("a")),
+        "entry cleared": ((names, "a", held), lambda: names.clear()),
+        "entry of a class": ((gc.get_referents(vars(kind))[0], "a", 1), lambda: setattr(kind, "a", 2)),
+        "entry of an object": ((vars(instance), "own", held), lambda: setattr(instance, "own", 2)),
+        "item": ((odd, "a", held), lambda: odd.update(a=object())),
+        "function": function("__code__", (lambda x: x).__code__),
+        "function defaults": function("__defaults__", None),
+        "function keywords": function("__kwdefaults__", {"y": 2}),
+        "class": ((empty, kind), lambda: setattr(empty, "__class__", Other)),
+        "bases": ((kind, kind.__mro__), lambda: setattr(kind, "__bases__", (Other,))),
+        "attributes": ((instance, instance.__dict__), lambda: setattr(instance, "__dict__", {})),
+        "attribute": ((kind, "a", 1), lambda: setattr(kind, "a", 2)),
+        "attribute absent": ((f, "b"), lambda: setattr(f, "b", 2)),
+        "size": ((vars(kind), len(vars(kind))), lambda: setattr(kind, "c", 2)),
+        "list": ((items, list(items)), lambda: items.append(2)),
+        "list of the same size": ((items, list(items)), lambda: items.__setitem__(1, object())),
+        "dict": ((entries, list(entries), list(entries.values())), lambda: entries.update(a=entries.pop("a"))),
+        "dict of an object": ((vars(instance), ["own"], [held]), lambda: setattr(instance, "own", 2)),
+        "form": ((array, (3,), array.dtype), lambda: array.resize(2, refcheck=False)),
+        "bytes": ((other, (3,), other.dtype, other.tobytes()), lambda: other.__setitem__(1, -0.0)),
+        "changed": ((lambda: array.size == 2,), lambda: array.resize(2, refcheck=False)),
+    }
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", changes())
+def test_each_check(case: str) -> None:
+    assert {each.split(maxsplit=1)[0] for each in changes()} == {*_CHECKS}
+    values, change = changes()[case]
+    dispatcher = quick(lambda *_: "otherwise")
+    check = case.split(maxsplit=1)[0], *values
+    offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), "plain", (check,)))
+    for _ in range(2):
+        assert dispatcher(1.0) == (1.0, "captured")
+    change()
+    for _ in range(2):
+        assert dispatcher(1.0) == "otherwise"
+
+
+@needs_compiler
+def test_what_else_a_dict_comes_to_hold() -> None:
+    names: dict[str, Any] = {"a": 1}
+    dispatcher = quick(lambda *_: "otherwise")
+    offer(dispatcher, 1, Form(lambda: "form", (), (), "plain", (("entry", names, "a", 1), ("entry", names, "b"))))
+    for number in range(100):
+        names[f"other {number}"] = number
+        assert dispatcher() == "form"
+    for name, held in (("a", 1), ("b", ...)):
+        names[name] = "changed"
+        assert dispatcher() == dispatcher() == "otherwise"
+        names.pop(name)
+        names.update({name: held} if held == 1 else {})
+        assert dispatcher() == dispatcher() == "form"
+
+
+@needs_compiler
+def test_what_none_stands_for() -> None:
+    """A function without default values has nothing where they are, and says None."""
+    f: Any = lambda x: x
+    checks = ("function", f, f.__code__, f.__defaults__, f.__kwdefaults__)
+    dispatcher = quick(lambda *_: "otherwise")
+    offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), "split", (checks,)))
+    assert dispatcher() == (0, tuple(range(1, 100)))
+    f.__defaults__ = (1,)
+    assert dispatcher() == "otherwise"
+
+
+@needs_compiler
+def test_what_cannot_be_looked_up_has_changed() -> None:
+    def fail() -> bool:
+        raise ValueError
+
+    class Strange:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError(name)
+
+        def __len__(self) -> int:
+            raise ValueError
+
+    strange = Strange()
+    for check in (
+        ("entry", {}, [], 1),
+        ("item", types.MappingProxyType({}), "a", 1),
+        ("attribute", strange, "a", 1),
+        ("size", strange, 1),
+        ("changed", fail),
+    ):
+        dispatcher = quick(lambda *_: "otherwise")
+        offer(dispatcher, 1, Form(lambda *_: 1, (), (), "plain", (check,)))
+        assert dispatcher() == "otherwise"
+
+
+@needs_compiler
+def test_forms_are_looked_at() -> None:
+    dispatcher = quick(len)
+    right = (len, (), (), False, ())
+    dispatcher.set_forms((right,))
+    number = _CHECKS.index
+    wrong_checks: list[Any] = [1, (), (0,), (0, 1, 2), (100, 1), (-1, 1), (0.5, 1, 2)]
+    wrong_checks += [(number("entry"), {}), (number("entry"), X, "a")]
+    wrong_checks += [(number("list"), (), []), (number("dict"), {}, [1], []), (number("size"), {}, "a")]
+    wrong_checks += [(number("bytes"), X, b"", X.dtype, "a"), (number("form"), X, (2,), X.dtype)]
+    wrong_checks += [(number("function"), len, 1, 2, 3), (number("bases"), X, ())]
+    wrong = [(len, (), (), False, (check,)) for check in wrong_checks]
+    wrong += [(len, (1,), (), False, ()), (len, ((1, 2),), (), False, ()), (len, ((int, 2, 3),), (), False, ()), (len,)]
+    for forms in (*((form,) for form in wrong), [], (1,)):
+        with pytest.raises((TypeError, SystemError)):
+            dispatcher.set_forms(forms)
+    assert dispatcher.forms == (right,)
+
+
+@needs_compiler
+@pytest.mark.parametrize("structure", [False, True])
+def test_numpy_code_has_its_arrays_looked_at_by_compiled_code(structure: bool) -> None:
+    around = [np.array([1.0, 2.0, 3.0, 4.0]) for _ in range(5)]
+    a, b, c, d, e = around
+    known = np.array([1.0, 2.0])
+
+    def function(p: Any) -> Any:
+        x = p["x"] if structure else p
+        return np.sum(x * a + x * b + x * c + x * d + x * e) * float(known[1])
+
+    both = yota.value_and_grad(function)
+
+    def right() -> None:
+        slope = np.sum(a + b + c + d + e) * known[1]
+        value, found = both({"x": 3.0} if structure else 3.0)
+        assert value == 3.0 * slope and (found[("x",)] if structure else found) == slope
+
+    def settled() -> Any:
+        for _ in range(3):
+            right()
+        cells = dict(zip(both.latest.__code__.co_freevars, both.latest.__closure__, strict=True))
+        assert type(cells["call"].cell_contents).__name__ == "Dispatcher"
+        return both.latest
+
+    first = settled()
+    a[1] = 7.0
+    right()
+    known[1] = 5.0
+    second = settled()
+    assert second is not first
+    a.shape = (4, 1)
+    third = settled()
+    for array in around:
+        array.shape = (2, 2)
+    assert settled() is not third
+    c = np.full((2, 2), 9.0)
+    last = settled()
+    for array in around[:2]:
+        array.dtype = pickle.loads(pickle.dumps(array.dtype))
+    right()
+    assert both.latest is last

@@ -1,0 +1,51 @@
+"""Loading generated source: its lines live as long as the function does."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import linecache
+
+import pytest
+
+from yota.emit.targets.generated import Source
+from yota.run.machine.python import load, text
+from yota.run.machine.signals import StaleTape
+
+SOURCE = Source("def double(x):\n    return factor * x\n", "double", {"factor": 2})
+
+
+def test_the_function_sees_its_constants_and_its_own_lines() -> None:
+    function = load(SOURCE)
+    assert function(4) == 8
+    assert text(function) == SOURCE.text
+    assert inspect.getsource(function) == SOURCE.text
+
+
+def test_each_function_has_a_namespace_of_its_own() -> None:
+    one, two = load(SOURCE), load(SOURCE)
+    one.__globals__["factor"] = 5
+    assert (one(1), two(1)) == (5, 2)
+    assert one.__code__.co_filename != two.__code__.co_filename
+
+
+def test_lines_go_with_the_function() -> None:
+    function = load(SOURCE)
+    filename = function.__code__.co_filename
+    linecache.checkcache(filename)
+    assert filename in linecache.cache
+    del function
+    gc.collect()
+    assert filename not in linecache.cache
+
+
+def test_a_failed_guard_carries_its_number_and_value() -> None:
+    function = load(Source("def f(x):\n    raise StaleTape(3, x)\n", "f", guards=1))
+    with pytest.raises(StaleTape) as caught:
+        function("seen")
+    assert (caught.value.index, caught.value.value) == (3, "seen")
+
+
+def test_faulty_source_is_an_error_at_once() -> None:
+    with pytest.raises(SyntaxError):
+        load(Source("def f(:", "f"))

@@ -1,0 +1,1 @@
+"""Public functions, except those of `distributed`, `export`, `interop` and `testing`."""

@@ -1,0 +1,185 @@
+"""`yota.jacobian` and `yota.hessian`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from yota.api.batch import Batched
+from yota.api.blocks import hessians, jacobians
+from yota.api.matrix_derivatives import Matrices
+from yota.run.compiled import Compiled, Journal
+from yota.run.derivatives.calling import caller, shared
+from yota.run.derivatives.straight_line import Wanted
+from yota.run.dynamic import Dynamic
+from yota.run.foreign_options import worded
+from yota.run.specialise import Target
+
+
+@worded
+def jacobian(
+    f: Callable[..., Any],
+    wrt: int | str | tuple[int | str, ...] = 0,
+    *,
+    with_value: bool = False,
+    sparse: bool = False,
+    target: str | None = None,
+    strict: bool = False,
+    effort: str = "quick",
+    dynamic: Dynamic = "auto",
+    has_aux: bool = False,
+) -> Callable[..., Any]:
+    """Return a function of the Jacobian of ``f`` by one argument, or by each of several.
+
+    For scalar code, one straight-line function computes all entries. It omits structural zeros and shares common
+    subexpressions. For functions of large arrays, rows or columns without a common nonzero position are computed
+    together, if SciPy is installed. A few products then give all entries. Otherwise yota computes one pullback for
+    each element of the result, many at once.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function. It returns an array, a list or tuple of numbers (treated as a vector), or another
+        structure.
+    wrt
+        Position or name of the argument to differentiate by (an array, a number or a structure), or a tuple of them.
+    with_value
+        Whether to return ``(f(*args), jacobian)``.
+    sparse
+        Whether to return a ``scipy.sparse.csr_array`` of shape ``(f(*args).size, args[wrt].size)``. yota finds its
+        pattern when it traces the function; stored entries may be zero.
+    target, strict, effort, dynamic
+        See `yota.grad`.
+    has_aux
+        Whether ``f`` returns ``(result, aux)``; yota differentiates the result. Each call also runs ``f`` itself to
+        compute ``aux``.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f`` and returns an array of shape ``f(*args).shape + args[wrt].shape``, or a tuple
+        of arrays if ``wrt`` is one. By a structure, it returns a dict from field path to array. For a function that
+        returns a structure, it returns a structure with a Jacobian for each array.
+        For a complex function it is the complex derivative. For a real function of a complex argument each row is a
+        gradient. With ``has_aux`` it returns ``(jacobian, aux)``, or ``((value, aux), jacobian)``.
+
+    Raises
+    ------
+    DifferentiationError
+        When called, if ``f`` is a complex function of a complex argument and not holomorphic. Also with ``sparse``,
+        if nearly all elements depend on one another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> jacobian(lambda x: np.stack([x[0] * x[1], x[0]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [1., 0.]])
+    >>> found = jacobian(lambda p: {"y": p["a"] * p["b"]})({"a": np.array([1.0, 2.0]), "b": 3.0})
+    >>> found["y"][("b",)]
+    array([1., 2.])
+    """
+    if has_aux:
+        options: dict[str, Any] = {"with_value": with_value, "sparse": sparse, "target": target, "strict": strict}
+        return _beside(f, wrt, {**options, "effort": effort, "dynamic": dynamic})
+    wanted = Wanted(1, with_value, sparse)
+    return _matrix(f, wrt, wanted, Target.wanted(target, strict, effort), dynamic, "Jacobian")
+
+
+@worded
+def hessian(
+    f: Callable[..., Any],
+    wrt: int | str | tuple[int | str, ...] = 0,
+    *,
+    with_value: bool = False,
+    sparse: bool = False,
+    target: str | None = None,
+    strict: bool = False,
+    effort: str = "quick",
+    dynamic: Dynamic = False,
+) -> Callable[..., Any]:
+    """Return a function of the Hessian of a scalar function by one argument, or by several.
+
+    For scalar code, one straight-line function computes each pair of equal entries once.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a real number.
+    wrt, sparse, target, strict, effort, dynamic
+        See `jacobian`.
+    with_value
+        Whether to return ``(f(*args), gradient, hessian)``.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f`` and returns an array of shape ``args[wrt].shape * 2``. If ``wrt`` is a tuple, it
+        returns a tuple of rows of blocks. The block in row i and column j has shape ``args[wrt[i]].shape +
+        args[wrt[j]].shape``. By a structure, there is a block for each pair of field paths: ``h[path][other]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
+    array([[6., 2.],
+           [2., 0.]])
+    >>> (_, block), _ = hessian(lambda x, a: a * np.sum(x**2), (0, 1))(np.array([1.0, 3.0]), 5.0)
+    >>> block
+    array([2., 6.])
+    >>> float(hessian(lambda p: p["a"] ** 2 * p["b"])({"a": 3.0, "b": 5.0})[("a",)][("b",)])
+    6.0
+    """
+    wanted = Wanted(2, with_value, sparse)
+    return _matrix(f, wrt, wanted, Target.wanted(target, strict, effort), dynamic, "Hessian")
+
+
+def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """The Jacobian of the first result of ``f``, with the second result."""
+    wanted = Target.wanted(options["target"], options["strict"])
+    if isinstance(f, Batched):
+        own = {**options, "target": "numpy", "has_aux": True}
+        return f.mapped(lambda one: jacobian(one, wrt, **own), wanted, dynamic=options["dynamic"])
+
+    @functools.wraps(f, updated=())
+    def first(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)[0]
+
+    made = jacobian(first, wrt, **options)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found, (_, aux) = made(*args, **kwargs), f(*args, **kwargs)
+        return ((found[0], aux), found[1]) if options["with_value"] else (found, aux)
+
+    recipe = jacobian, (f, wrt), {**options, "has_aux": True}
+    journal = Journal("", wanted.name)
+    return Compiled(recipe, f, "Jacobian", call, journal=journal, parts=(made,))
+
+
+def _matrix(
+    f: Callable[..., Any],
+    wrt: int | str | tuple[int | str, ...],
+    wanted: Wanted,
+    target: Target,
+    dynamic: Dynamic,
+    what: str,
+) -> Callable[..., Any]:
+    if isinstance(f, Batched):
+        plain = Target(strict=target.strict)
+        return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target, dynamic=dynamic)
+    options = {"target": target.name, "strict": target.strict, "effort": target.effort, "dynamic": dynamic}
+    make = jacobian if wanted.order == 1 else hessian
+    recipe = make, (f, wrt), {"with_value": wanted.with_value, "sparse": wanted.sparse, **options}
+
+    def matrix(function: Callable[..., Any], by: Any, one: Wanted) -> Callable[..., Any]:
+        return _matrix(function, by, one, target, dynamic, what)
+
+    if not isinstance(wrt, tuple):
+
+        def matrices() -> Matrices:
+            return Matrices(f, wrt, wanted, matrix, target, dynamic=dynamic)
+
+        return caller(shared(f, matrices, Matrices, wrt, wanted, target, dynamic).bound(f), recipe, what)
+    call, parts = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
+    return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)

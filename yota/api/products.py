@@ -1,0 +1,132 @@
+"""`yota.hvp`: Hessian-vector products, compiled for each combination of argument types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yota.api.batch import Batched
+from yota.errors import ArgumentError, DifferentiationError
+from yota.ir.callables import name_of
+from yota.ir.tape import Tape
+from yota.rules.registry import registry
+from yota.run.arguments import Arguments
+from yota.run.derivatives.calling import caller, form_of
+from yota.run.derivatives.differentiated import Differentiated, Forms
+from yota.run.derivatives.directions import along, product_of
+from yota.run.dynamic import Dynamic
+from yota.run.foreign_options import worded
+from yota.run.gradient_layout import Layout, only_leaf
+from yota.run.specialise import Gradient, Target, simplified
+from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.results import ResultForm
+
+
+@worded
+def hvp(
+    f: Callable[..., Any],
+    wrt: int | str = 0,
+    *,
+    target: str | None = None,
+    strict: bool = False,
+    effort: str = "quick",
+    dynamic: Dynamic = False,
+) -> Callable[..., Any]:
+    """Return a function of ``(x, v)``: the Hessian of ``f`` at ``x`` times ``v``.
+
+    The product takes a small multiple of the gradient's operations, for any size of ``x``. It never forms the
+    Hessian.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a real number.
+    wrt
+        Position or name of the argument to differentiate by, an array or a number.
+    target, strict, effort, dynamic
+        See `yota.grad`. ``strict`` has no effect, because no value is returned.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f`` and then a direction of the shape of ``args[wrt]``; returns an array of that
+        shape.
+
+    Raises
+    ------
+    DifferentiationError
+        When called, if ``x`` is complex or the direction has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([ 6., 12.])
+    >>> hvp(lambda x, a: a * np.sum(x**3))(np.array([1.0, 2.0]), 10.0, np.array([1.0, 1.0]))
+    array([ 60., 120.])
+    """
+    wanted = Target.wanted(target, strict, effort)
+    if isinstance(f, Batched):
+        return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
+    recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
+    return caller(form_of(HessianProducts, f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
+
+
+class HessianProducts(Differentiated):
+    """``function`` with compiled code for its Hessian-vector product; the vector is the last argument.
+
+    wrt: position or name of the argument to differentiate by.
+    target, dynamic: see `Differentiated`.
+    """
+
+    values, merges = 0, False
+
+    def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: Dynamic) -> None:
+        if not isinstance(wrt, (int, str)):
+            raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
+        # A negative position counts the function's own arguments, without the direction.
+        place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
+        super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)
+
+    def recorded(
+        self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
+    ) -> Recording:
+        """A recording of the function without its last argument, the direction."""
+        leaf = only_leaf(layout, arguments)
+        *leaves, given = arguments.leaves
+        direction = Leaf(given.value, given.argument, "v", given.path)
+        _check(function, leaves[leaf] if leaf < len(leaves) else given, direction, len(leaves))
+        return record(function, [*leaves, direction], lambda values: arguments.rebuild(values)[:-1], **how)
+
+    def derived(
+        self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
+    ) -> Gradient:
+        """The tape of the product."""
+        leaf, tape, known = only_leaf(layout, arguments), recorded.tape, registry()
+        product = along(tape, leaf, known) if target is None else product_of(tape, leaf, known, target)
+        return Gradient.of(recorded, product, (leaf,))
+
+    def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
+        """The tape to compile; for the first target it is simplified already."""
+        return gradient.tape if target == first else simplified(gradient.tape, target)
+
+    def result(self, gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> Any:
+        """The product."""
+        return layout.shaped(gradient.leaves, outputs)
+
+
+def _check(function: Callable[..., Any], by: Leaf, direction: Leaf, count: int) -> None:
+    name = name_of(function)
+    if direction is by or not count or direction.path:
+        raise ArgumentError(f"the Hessian of {name} times a direction takes an array and its direction: hvp(f)(x, v)")
+    one, other = np.shape(by.value), np.shape(direction.value)
+    if one != other:
+        raise DifferentiationError(f"the direction has shape {other}, {by.name} of {name} has shape {one}")
+    if any(np.asarray(each.value).dtype.kind == "c" for each in (by, direction)):
+        raise DifferentiationError(
+            f"{name} has a complex argument {by.name}, or its direction is complex; a Hessian needs real ones. "
+            "Take the real and the imaginary part as two arguments."
+        )

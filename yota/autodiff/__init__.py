@@ -1,1 +1,0 @@
-"""Reverse mode: extending a tape by the adjoints of its inputs."""

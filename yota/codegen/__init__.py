@@ -1,1 +1,0 @@
-"""From a simplified tape to source text."""

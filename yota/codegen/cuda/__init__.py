@@ -1,1 +1,0 @@
-"""CUDA code: kernels as plans for the templates of CUDA."""

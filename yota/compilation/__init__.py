@@ -1,1 +1,0 @@
-"""Compiles a function for the arguments of a call."""

@@ -1,1 +1,0 @@
-"""Gradients, Jacobians, Hessians, JVPs, VJPs and HVPs."""

@@ -1,0 +1,1 @@
+"""Emission: schedules as source text, by a tree that templates print."""

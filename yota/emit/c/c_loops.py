@@ -1,0 +1,316 @@
+"""Loops of a tape as loops in C: one function that calls the kernels of a trip in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yota.emit.c.c_names import LocalNames
+from yota.emit.c.c_plan import KernelPlan
+from yota.emit.c.c_types import c_type, is_known, literal
+from yota.emit.c.kernels import argument_of, plan_kernel, result_of, with_sizes
+from yota.emit.c.lines import Needs, block
+from yota.emit.language import filled
+from yota.ir.extents import Extent
+from yota.ir.regions import Region
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType, TupleType
+from yota.optimize.polynomials import symbolic
+from yota.optimize.rewrite import with_own_outputs
+from yota.schedule.nests.contractions import small_as_sums
+from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
+from yota.schedule.nests.index_patterns import normalised
+from yota.schedule.target_forms import as_products
+
+_ON_STACK = 4096
+"""Bytes up to which an array that lives for one trip is a local variable."""
+_LARGEST_PRODUCT = 65_536
+"""Multiplications of a product up to which a trip does without BLAS."""
+_WORTH_RELEASING = 50_000
+_GUESSED = 100
+"""Trips of a loop whose number is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopKernel:
+    """A loop in C.
+
+    plan: the function: it takes ``sizes``, the operands of the op, then ``tables``, and gives ``results``.
+    helpers: kernels that it calls.
+    results: which result of the op each of its own is; None for memory to work in.
+    types: the types of its results.
+    tables: constant arrays that trips read.
+    """
+
+    plan: KernelPlan
+    helpers: tuple[KernelPlan, ...]
+    results: tuple[int | None, ...]
+    types: tuple[TensorType, ...]
+    tables: tuple[Any, ...]
+    sizes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a trip calls with sizes: a kernel, or another loop with its tables; an output that nobody reads is None."""
+
+    plan: KernelPlan
+    inputs: tuple[int, ...]
+    outputs: tuple[int | None, ...]
+    types: tuple[TensorType, ...]
+    tables: tuple[Any, ...] = ()
+    sizes: tuple[str, ...] = ()
+
+
+def plan_loop(
+    op: Op,
+    types: Mapping[int, TensorType],
+    name: str,
+    needs: Needs,
+    *,
+    whole: bool = False,
+    sizes: Sequence[str] = (),
+) -> LoopKernel | None:
+    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`.
+
+    ``sizes`` are names in extents, which the function takes.
+    """
+    region: Region = op.keyword("region")
+    tapes = [region.body] if region.condition is None else [region.body, region.condition]
+    found = [type for tape in tapes for type in tape.types.values()]
+    found += [*region.types(), *(types[operand] for operand in op.operands)]
+    parts = [part for type in found for part in (type.parts if isinstance(type, TupleType) else (type,))]
+    if not all(is_known(type.dtype) and type.size for type in parts):
+        return None
+    return _Writer(op, types, name, needs, whole, sizes).run()
+
+
+class _Writer:
+    def __init__(
+        self, op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, whole: bool, sizes: Sequence[str]
+    ) -> None:
+        region: Region = op.keyword("region")
+        self.op, self.region, self.name, self.needs, self.whole = op, region, name, needs, whole
+        self.types = [types[operand] for operand in op.operands]
+        self.sizes, self.names = sizes, LocalNames(name, sizes)
+        self.trip = self.names.fresh("trip")
+        self.helpers: list[KernelPlan] = []
+        self.tables: dict[int, tuple[str, Any]] = {}
+        self.rooms: list[tuple[str, TensorType]] = []
+        self.lines: list[str] = []
+        self.work = 0
+
+    def run(self) -> LoopKernel | None:
+        """The plan."""
+        region, body = self.region, self.region.body
+        operands = [self.names.fresh(hint) for hint in self._hints()]
+        given = operands[region.counted :]
+        self.given = given
+        inputs = [entry.variable for entry in body.inputs]
+        types = region.types()
+        results = [self.names.fresh("carried" if k < region.carries else "rows") for k in range(len(types))]
+        starts = dict(zip(inputs[1 : 1 + region.carries], range(region.carries), strict=True))
+        kept = [k for k, each in enumerate(body.outputs) if k < region.carries or each not in starts]
+        trip = self._planned(replace(body, outputs=tuple(body.outputs[k] for k in kept)))
+        test = None if region.condition is None else self._planned(region.condition)
+        if trip is None or (region.condition is not None and test is None):
+            return None
+        self.now = [self.names.fresh("now") for _ in range(region.carries)]
+        self.next = [self.names.fresh("then") for _ in range(region.carries)]
+        self._begin(operands, results, types)
+        lines: list[str] = []
+        if test is not None:
+            go = self.names.fresh("goes_on")
+            lines += [f"uint8_t {go};", *self._calls(*test, [f"&{go}"]), f"if (!{go})", "    break;"]
+        for k in range(region.carries, len(types)):
+            if k not in kept:
+                lines.append(self._start(results[k], types[k], starts[body.outputs[k]]))
+        places = [
+            (self.next[k] if types[k].shape else f"&{self.next[k]}")
+            if k < region.carries
+            else f"{results[k]} + {self.trip}" + self._row(types[k])
+            for k in kept
+        ]
+        lines += self._calls(*trip, places)
+        for k in range(region.carries):
+            now, then = self.now[k], self.next[k]
+            if types[k].shape:
+                lines += block(
+                    "", [f"{c_type(types[k].dtype)} *{then}_old = {now};", f"{now} = {then};", f"{then} = {then}_old;"]
+                )
+            else:
+                lines.append(f"{now} = {then};")
+        self.lines += block(self._header(), lines)
+        for k in range(region.carries):
+            if types[k].shape:
+                copy = f"memcpy({results[k]}, {self.now[k]}, {types[k].size} * sizeof *{results[k]});"
+                self.lines += [f"if ({self.now[k]} != {results[k]})", f"    {copy}"]
+            else:
+                self.lines.append(f"*{results[k]} = {self.now[k]};")
+        return self._finished(operands, results, types)
+
+    def _hints(self) -> list[str]:
+        counts = ["trips"] if self.region.counted else []
+        return counts + [entry.name for entry in self.region.body.inputs[1:]]
+
+    def _planned(self, tape: Tape) -> tuple[Tape, list[_Call]] | None:
+        """What a trip calls; None if kernels and loops cannot do all of it."""
+        tape = symbolic.optimise(tape, values=len(tape.outputs))
+        tape, stored = small_as_sums(as_products(normalised(tape, frozenset()), frozenset()), largest=_LARGEST_PRODUCT)
+        tape = with_own_outputs(tape)
+        plan = schedule(tape, looks=False, gathers=GATHERS, stored=stored)
+        items = {(op.operands[0], op.keyword("index")): op.result for op in tape.ops if op.access == AccessMap.ITEM}
+        calls = []
+        for step in plan.steps:
+            if isinstance(step, Op) and step.access == AccessMap.ITEM:
+                continue
+            name = f"{self.name}_part{len(self.helpers)}"
+            call = self._kernel(plan, step, name) if isinstance(step, Group) else self._loop(step, tape, name, items)
+            if call is None:
+                return None
+            calls.append(call)
+            self.helpers.append(call.plan)
+            self.work += call.plan.work
+        return tape, calls
+
+    def _kernel(self, plan: Schedule, group: Group, name: str) -> _Call | None:
+        kernel = plan_kernel(plan, group, name, self.needs, whole=self.whole, reserved=self.sizes)
+        if kernel.plan.places:
+            return None
+        pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
+        inputs = tuple([variable for variable, argument in pairs if argument.used])
+        made, sizes = with_sizes(kernel.plan, self.sizes)
+        types = tuple([plan.tape.types[each] for each in kernel.outputs])
+        return _Call(made, inputs, kernel.outputs, types, sizes=sizes)
+
+    def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
+        how: dict[str, Any] = {"whole": self.whole, "sizes": self.sizes}
+        found = plan_loop(op, tape.types, name, self.needs, **how) if op.regions else None
+        if found is None:
+            return None
+        self.helpers += found.helpers
+        outputs = tuple([None if each is None else items.get((op.result, each)) for each in found.results])
+        return _Call(found.plan, op.operands, outputs, found.types, found.tables, found.sizes)
+
+    def _begin(self, operands: Sequence[str], results: Sequence[str], types: Sequence[TensorType]) -> None:
+        """Statements ahead of the loop."""
+        region = self.region
+        for k in range(region.carries):
+            type, kind = types[k], c_type(types[k].dtype)
+            if type.shape:
+                room = self._room(type)
+                self.lines.append(f"{kind} *{self.now[k]} = {results[k]}, *{self.next[k]} = {room};")
+                self.lines.append(f"memcpy({self.now[k]}, {self.given[k]}, {type.size} * sizeof *{self.now[k]});")
+            else:
+                self.lines.append(f"{kind} {self.now[k]} = {self.given[k]}, {self.next[k]};")
+        for k in range(region.carries, len(types)):
+            if not region.is_fixed:
+                self.lines.append(f"memset({results[k]}, 0, {types[k].size} * sizeof *{results[k]});")
+        if region.counted:
+            limit = "" if region.trips is None else f"({operands[0]} > {region.trips}) ? {region.trips} : "
+            self.lines.append(f"const int64_t {self._limit()} = {limit}{operands[0]};")
+
+    def _limit(self) -> str:
+        return f"{self.trip}s_left"
+
+    def _header(self) -> str:
+        region = self.region
+        limit = self._limit() if region.counted else "INT64_MAX" if region.trips is None else str(region.trips)
+        if region.backwards:
+            return f"for (int64_t {self.trip} = {limit} - 1; {self.trip} >= 0; {self.trip}--)"
+        return f"for (int64_t {self.trip} = 0; {self.trip} < {limit}; {self.trip}++)"
+
+    def _room(self, type: TensorType) -> str:
+        """The name of an array to work in."""
+        name = self.names.fresh("room")
+        if not isinstance(type.size, Extent) and type.size * type.dtype.itemsize <= _ON_STACK:
+            self.lines.append(f"{c_type(type.dtype)} {name}[{type.size}];")
+        else:
+            self.rooms.append((name, type))
+        return name
+
+    def _row(self, type: TensorType) -> str:
+        """How far rows lie apart."""
+        size = type.size // max(type.shape[0], 1)
+        return "" if size == 1 else f" * {size}"
+
+    def _start(self, rows: str, type: TensorType, carry: int) -> str:
+        """The statement that stacks what a trip begins with."""
+        if type.ndim == 1:
+            return f"{rows}[{self.trip}] = {self.now[carry]};"
+        size = type.size // type.shape[0]
+        return f"memcpy({rows} + {self.trip} * {size}, {self.now[carry]}, {size} * sizeof *{rows});"
+
+    def _calls(self, tape: Tape, calls: Sequence[_Call], places: Sequence[str]) -> list[str]:
+        """The calls of a trip, which leave its outputs at ``places``."""
+        region = self.region
+        with_rows = len(tape.inputs) == len(region.body.inputs)
+        texts: dict[int, str] = {tape.inputs[0].variable: self.trip}
+        entries = iter(tape.inputs[1:])
+        for name in self.now:
+            texts[next(entries).variable] = name
+        for k in range(region.carries, region.carries + region.slices):
+            if with_rows:
+                type = self.types[k + region.counted]
+                element = f"{self.given[k]} + {self.trip}{self._row(type)}"
+                texts[next(entries).variable] = element if type.ndim > 1 else f"{self.given[k]}[{self.trip}]"
+        for entry, name in zip(entries, self.given[region.carries + region.slices :], strict=True):
+            texts[entry.variable] = name
+        outputs: dict[int | None, str] = dict(zip(tape.outputs, places, strict=True))
+        declared: list[str] = []
+        lines: list[str] = []
+        for call in calls:
+            given = ["0", str(call.plan.extent)] if call.plan.extent and not self.whole else [*call.sizes]
+            for variable in call.inputs:
+                if variable in texts:
+                    given.append(texts[variable])
+                else:
+                    value, type = tape.constants[variable], tape.types[variable]
+                    given.append(self._table(value) if type.shape else literal(value, type.dtype))
+            given += map(self._table, call.tables)
+            for output, type in zip(call.outputs, call.types, strict=True):
+                place = outputs.get(output)
+                if place is None:
+                    place = self._room(type) if type.shape else f"&{self.names.fresh('value')}"
+                    if not type.shape:
+                        declared.append(f"{c_type(type.dtype)} {place[1:]};")
+                if output is not None:
+                    outputs[output] = place
+                    texts[output] = place if type.shape else place[1:] if place[0] == "&" else f"*({place})"
+                given.append(place)
+            ending = "" if self.whole else "_loops"
+            lines += filled(f"{call.plan.name}{ending}({', '.join(given)});")
+        return declared + lines
+
+    def _table(self, value: Any) -> str:
+        """The name of a constant array."""
+        if id(value) not in self.tables:
+            self.tables[id(value)] = self.names.fresh("table"), value
+        return self.tables[id(value)][0]
+
+    def _finished(self, operands: Sequence[str], results: Sequence[str], types: Sequence[TensorType]) -> LoopKernel:
+        tables = list(self.tables.values())
+        arguments = [argument_of(name, type, True) for name, type in zip(operands, self.types, strict=True)]
+        arguments += [argument_of(name, TensorType(value.dtype, value.shape), True) for name, value in tables]
+        given = [*zip(results, types, strict=True), *self.rooms]
+        trips = self.region.trips if self.region.is_fixed else max(self.region.seen, _GUESSED)
+        work = int(self.work) * int(trips or 1)
+        plan = KernelPlan(
+            name=self.name,
+            remarks=(),
+            arguments=tuple(arguments),
+            results=tuple(result_of(name, type) for name, type in given),
+            partials=(),
+            lines=tuple(self.lines),
+            extent=0,
+            work=work,
+            parallel=False,
+            released=work >= _WORTH_RELEASING,
+            runs=f"{self.name}_loops",
+        )
+        numbers = (*range(len(results)), *(None for _ in self.rooms))
+        plan, sizes = with_sizes(plan, self.sizes)
+        found = tuple([type for _, type in given])
+        return LoopKernel(plan, tuple(self.helpers), numbers, found, tuple(value for _, value in tables), sizes)

@@ -1,0 +1,412 @@
+"""A tape as a C function with no dependency but libm: loops in their order, with what lies between them in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from yota.emit.c.c_loops import LoopKernel, plan_loop
+from yota.emit.c.c_plan import KernelPlan, Piece
+from yota.emit.c.c_types import c_type
+from yota.emit.c.dialect import is_known_op
+from yota.emit.c.kernels import Kernel, plan_kernel, result_hint, with_sizes
+from yota.emit.c.lines import Needs
+from yota.emit.c.parts import Tables
+from yota.emit.c.statements import (
+    OUT_OF_BOUNDS,
+    Made,
+    Sizes,
+    called,
+    failed,
+    framed,
+    is_ordered,
+    is_sort,
+    put_in_place,
+    refusal,
+    sorting,
+    writing,
+)
+from yota.emit.language import filled
+from yota.emit.names import Names
+from yota.emit.python.accesses import check_steps
+from yota.emit.tree import Assign, Copy, Define, Leave, Memory, Room, Scope, Statement, Unused, Variable
+from yota.errors import CodegenError
+from yota.ir.extents import Extent
+from yota.ir.op_counts import operations
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+from yota.ir.verify import is_on
+from yota.optimize.dce import run as without_dead
+from yota.optimize.polynomials import symbolic
+from yota.optimize.rewrite import cone
+from yota.schedule.nests.contractions import as_counts, as_sums
+from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
+from yota.schedule.nests.index_patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
+from yota.schedule.nests.scatter_forms import in_place, without_strides
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all functions of one file have in common.
+
+    names: names at file level.
+    """
+
+    names: Names
+    needs: Needs
+    tables: Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A function's statements, and the loops that it calls.
+
+    kernels: loops that stand in functions of their own.
+    lines: statements.
+    pieces: functions that they call.
+    allocates: whether it can run out of memory.
+    operations: what it computes, counted.
+    looks: whether it looks at indices.
+    memory: numbers of elements of the arrays on the heap.
+    """
+
+    kernels: tuple[KernelPlan, ...]
+    lines: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    allocates: bool
+    operations: str
+    looks: bool = False
+    memory: tuple[int, ...] = ()
+
+
+def body_of(
+    tape: Tape,
+    name: str,
+    inputs: Sequence[str],
+    results: Sequence[str],
+    shared: Shared,
+    *,
+    strict: bool = False,
+    sizes: Sizes | None = None,
+) -> Body:
+    """The body of the C function ``name`` that computes a tape's outputs.
+
+    tape: a simplified tape.
+    inputs, results: names of its parameters: arrays and results are pointers, numbers are values.
+    strict: compute the first output exactly as the function was written.
+    sizes: what it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
+    Raises CodegenError if something on the tape cannot be said in C; the message has the user's line.
+    """
+    language = shared.needs.language
+    tape = normalised(as_counts(as_sums(without_strides(symbolic.optimise(tape, strict=strict)))))
+    # What is made from sizes is inside wherever sizes will do.
+    sizes = sizes or Sizes()
+    made = tape.inputs[len(inputs) :]
+    counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
+    tape = in_place(without_dead(with_places(tape, {entry.variable for entry in made}, counting)))
+    _refuse_empty(tape)
+    made = tape.inputs[len(inputs) :]
+    places = {entry.variable for entry in made if tape.types[entry.variable].shape}
+    places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
+    known = partial(is_known_op, language=language)
+    plan = schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
+    return _Function(plan, name, inputs, results, shared, sizes, strict=strict).body()
+
+
+def _is_found(tape: Tape, variable: int, extent: int) -> bool:
+    return is_inside(tape.definitions().get, tape.types, variable, extent)
+
+
+def _refuse_empty(tape: Tape) -> None:
+    for entry in tape.inputs:
+        if not tape.types[entry.variable].size:
+            raise CodegenError(f"{entry.name} has no elements, and C has no arrays without any")
+
+
+class _Function:
+    def __init__(
+        self,
+        plan: Schedule,
+        name: str,
+        inputs: Sequence[str],
+        results: Sequence[str],
+        shared: Shared,
+        sizes: Sizes,
+        *,
+        strict: bool,
+    ) -> None:
+        self.plan, self.name, self.shared, self.sizes, self.strict = plan, name, shared, sizes, strict
+        tape = self.tape = plan.tape
+        made = [each.name for each in sizes.made]
+        self.language = shared.needs.language
+        self.names = self.language.names(name, [*inputs, *results, *made, *sizes.names])
+        self.texts: dict[int, str] = {}
+        self.used: set[str] = set()
+        self.pieces: tuple[Piece, ...] = ()
+        self.memory: list[int] = []
+        self.loops: dict[int, LoopKernel] = {}
+        self.rooms: dict[int, list[str]] = {}
+        """By loop, what it writes that nobody reads."""
+        self.targets: dict[int, str] = {}
+        self.spare: dict[int, str] = {}
+        for entry, text in zip(tape.inputs, [*inputs, *made], strict=True):
+            self.texts[entry.variable] = text
+        self.results = list(zip(tape.outputs, results, strict=True))
+        for variable, text in self.results:
+            if variable not in self.texts and variable not in tape.constants:
+                self.targets.setdefault(variable, text)
+        self.inputs = tuple(inputs)
+
+    def body(self) -> Body:
+        """The whole function."""
+        steps = self._looking_first([step for step in self.plan.steps if not self._is_seen(step)])
+        own = self._own(steps)
+        kernels: list[KernelPlan] = []
+        done: list[Op | Kernel] = []
+        entered = {entry.variable for entry in self.tape.inputs} | set(self.tape.constants)
+        lines: list[Statement] = [*self._guards(entered)]
+        looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
+        if len(steps) == len(looks) + 1 and isinstance(steps[-1], Group) and len(own) == len(looks):
+            lines += [line for step in looks for line in self._op(step)]
+            lines += self._inline(steps[-1], looks)
+        else:
+            for step in steps:
+                lines += self._step(step, kernels, done)
+            if is_on():
+                check_steps(self.tape, done)
+        lines += self._copies()
+        unused = [Unused(text) for text in self.inputs if text not in self.used]
+        counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
+        made = [each for each in self.sizes.made if each.name in self.used]
+        definitions = [*map(self._made, made), *(define() for define in own.values())]
+        heap = [each.name for each in definitions if isinstance(each, Memory)]
+        printed = self.language.printed
+        lines = [*put_in_place(made, self.language), *lines]
+        if self.language.inlines:
+            statements = self.language.scoped([*definitions, *lines])
+        else:
+            statements = framed(printed(definitions), heap, printed(lines))
+        statements = [*printed(unused), *statements]
+        return Body(tuple(kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), tuple(self.memory))
+
+    def _made(self, made: Made) -> Statement:
+        """The definition of what is computed from sizes."""
+        return (
+            self._allocated(made.kind, made.name, made.count) if made.count else Define(made.kind, made.name, made.text)
+        )
+
+    def _allocated(self, kind: str, name: str, count: int) -> Memory:
+        """The definition of an array on the heap: some C libraries have no memory of no bytes."""
+        self.memory.append(count)
+        return Memory(kind, name, count, self.sizes.may_be_none(count))
+
+    def _looking_first(self, steps: Sequence[Group | Op]) -> list[Group | Op]:
+        """The steps with those ahead that indices are looked at in: nothing is written if one is out of bounds."""
+        wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
+        return sorted(steps, key=lambda step: wanted.isdisjoint(_variables(step)))
+
+    def _inline(self, group: Group, before: Sequence[Op]) -> list[Statement]:
+        """The statements of the only loops that there are; ``before`` are the ops ahead of them."""
+        kernel = self._kernel(group, self.name, inline=True)
+        if is_on():
+            check_steps(self.tape, [*before, kernel])
+        return self._inlined(group, kernel.plan, alone=True)
+
+    def _inlined(self, group: Group, plan: KernelPlan, *, alone: bool) -> list[Statement]:
+        """The statements of one kernel; unless it is ``alone``, its names are its own."""
+        self.used.update(argument.name for argument in plan.arguments if argument.used)
+        self.pieces = plan.pieces
+        remarks = plan.remarks if group.extents else ()  # straight code has its own
+        lines = plan.lines if alone else (Scope(plan.lines),)
+        return [*remarks, *lines, *self._guards({root.variable for root in group.roots})]
+
+    def _is_seen(self, step: Group | Op) -> bool:
+        return isinstance(step, Op) and step.result in self.texts
+
+    def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], Statement]]:
+        """What gives definitions of what is kept between loops, by name; outputs are in the caller's memory."""
+        found: dict[str, Callable[[], Statement]] = {}
+        for step in steps:
+            if isinstance(step, Op) and step.regions:
+                self._plan(step, found)
+                continue
+            for variable in _variables(step):
+                type = self.tape.types[variable]
+                if isinstance(step, Op) and is_sort(self.tape, step):
+                    self._spare(step, found)
+                if variable in self.targets:
+                    text = self.targets[variable]
+                    self.texts[variable] = text if type.shape else self.language.result(text)
+                    continue
+                name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
+                kind = self.language.type(type.dtype)
+                found[name] = partial(self._memory, name, kind, type)
+        return found
+
+    def _memory(self, name: str, kind: str, type: TensorType) -> Statement:
+        """The definition of a number or an array."""
+        if not type.shape:
+            return Variable(kind, name)
+        if type.size * type.dtype.itemsize <= self.sizes.on_stack:
+            return Room(kind, name, type.size)
+        return self._allocated(kind, name, type.size)
+
+    def _spare(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
+        """Memory to sort in."""
+        name = self.spare[op.result] = self.names.fresh("spare")
+        count = self.tape.types[op.result].shape[op.keyword("axis")]
+        type = TensorType(np.dtype(np.int64), (2 * count,))
+        found[name] = partial(self._memory, name, self.language.type(type.dtype), type)
+
+    def _plan(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
+        """The plan of a loop, and memory for what it writes that nobody reads."""
+        name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
+        sizes = self.sizes.names
+        made = None
+        if not self.language.inlines:
+            made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=sizes)
+        if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
+            raise CodegenError(refusal(self.tape, op, self.language))
+        self.loops[op.result] = made
+        read = {each.keyword("index") for each in self.tape.ops if each.operands[:1] == (op.result,)}
+        self.rooms[op.result] = []
+        for number, type in zip(made.results, made.types, strict=True):
+            if number not in read:
+                room = self.names.fresh("room")
+                self.rooms[op.result].append(room)
+                found[room] = partial(self._memory, room, c_type(type.dtype), type)
+
+    def _looped(self, op: Op, kernels: list[KernelPlan]) -> list[str]:
+        """The call of a loop."""
+        made = self.loops[op.result]
+        kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
+        items = {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
+        arguments = [*made.sizes, *(self._text(operand) for operand in op.operands)]
+        self.used.update(arguments)
+        arguments += [self.shared.tables.name(self.name, np.asarray(table)) for table in made.tables]
+        rooms = iter(self.rooms[op.result])
+        for number, type in zip(made.results, made.types, strict=True):
+            text = self.texts[items[number]] if number in items else next(rooms)
+            arguments.append(text if type.shape else text.removeprefix("*") if text[0] == "*" else f"&{text}")
+        return filled(f"{made.plan.name}({', '.join(arguments)});")
+
+    def _kernel(self, group: Group, name: str, *, inline: bool = False) -> Kernel:
+        known = {}
+        if inline:
+            known = {variable: text for variable, text in self.texts.items() if not text.startswith("*")}
+            roots = [root.variable for root in group.roots]
+            known |= {each: self.targets.get(each) or self.texts[each] for each in roots}
+        known |= {
+            variable: self._table(variable) for variable in self.tape.constants if inline and self._is_table(variable)
+        }
+        reserved = self.sizes.names
+        return plan_kernel(self.plan, group, name, self.shared.needs, known=known, whole=True, reserved=reserved)
+
+    def _is_table(self, variable: int) -> bool:
+        return bool(self.tape.types[variable].shape) and variable in self.plan.leaves
+
+    def _table(self, variable: int) -> str:
+        value = np.asarray(self.tape.constants[variable])
+        return self.shared.tables.name(self.tape.names.get(variable, self.name), value)
+
+    def _step(self, step: Group | Op, kernels: list[KernelPlan], done: list[Op | Kernel]) -> list[Statement]:
+        if isinstance(step, Op):
+            done.append(step)
+            if step.regions:
+                return [*self._looped(step, kernels)]
+            return [*self._op(step), *self._guards({step.result})]
+        name = self.shared.names.derived(self.name, f"step{len(kernels)}")
+        kernel = self._kernel(step, name, inline=self.language.inlines)
+        if self.language.inlines:
+            done.append(kernel)
+            return self._inlined(step, kernel.plan, alone=False)
+        made, taken = with_sizes(kernel.plan, self.sizes.names)
+        kernels.append(replace(made, extent=0))
+        done.append(kernel)
+        arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
+        self.used.update(arguments)
+        for root in step.roots:
+            text = self.texts[root.variable]
+            arguments.append(text.removeprefix("*") if self._is_pointer(root.variable) else f"&{text}")
+        return [*filled(f"{name}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
+
+    def _is_pointer(self, variable: int) -> bool:
+        return bool(self.tape.types[variable].shape) or variable in self.targets
+
+    def _op(self, op: Op) -> Sequence[Statement]:
+        """What is no loop over points."""
+        if op.access == AccessMap.ITEM and op.operands[0] in self.loops:
+            return []
+        if op.access != AccessMap.RESHAPE and not is_places(op) and not is_ordered(self.tape, op):
+            raise CodegenError(refusal(self.tape, op, self.language))
+        if op.access == AccessMap.WRITE and self.language.inlines:
+            raise CodegenError(refusal(self.tape, op, self.language))
+        if op.access == AccessMap.WRITE:
+            texts = ["" if self._is_filled(op, each) else self._text(each) for each in op.operands]
+            self.used.update(texts)
+            return writing(self.tape, op, texts, self.texts[op.result])
+        source, target = self._text(op.operands[0]), self.texts[op.result]
+        self.used.add(source)
+        if is_places(op):
+            return self._look(op, source, target)
+        if is_sort(self.tape, op):
+            return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
+        return [Copy(target, source, self.tape.types[op.result].size)]
+
+    def _is_filled(self, op: Op, operand: int) -> bool:
+        """Whether an array that is written to is the same everywhere, so that code has its number only."""
+        return operand == op.operands[0] and is_uniform(self.tape.constants.get(operand, ()))
+
+    def _look(self, op: Op, source: str, target: str) -> list[Statement]:
+        function = called("places_from", self.tape, op, self.shared.needs)
+        count, extent = map(self._number, (self.tape.types[op.operands[0]].size, op.keyword("extent")))
+        call = f"{function}({target}, {source}, {count}, {extent})"
+        found = self.language.applied("logical_not", np.dtype(bool), call)
+        return [Leave(found, OUT_OF_BOUNDS)]
+
+    def _number(self, size: int) -> str:
+        """A size as an argument of a function."""
+        return str(size) if isinstance(size, Extent) else self.language.literal(size, np.dtype(np.int64))
+
+    def _text(self, variable: int) -> str:
+        if variable in self.texts:
+            return self.texts[variable]
+        if self.tape.types[variable].shape:
+            return self._table(variable)
+        type = self.tape.types[variable]
+        return self.language.literal(self.tape.constants[variable], type.dtype)
+
+    def _guards(self, variables: set[int]) -> list[Statement]:
+        """Decisions that the function took when it was recorded."""
+        lines: list[Statement] = []
+        for number, guard in enumerate(self.tape.guards, start=1):
+            if guard.variable in variables:
+                text = self._text(guard.variable)
+                self.used.add(text)
+                lines.append(Leave(failed(self.tape, guard, text, self.language), number))
+        return lines
+
+    def _copies(self) -> list[Statement]:
+        """Results that are arguments, constants, or other results."""
+        lines: list[Statement] = []
+        given: set[int] = set()
+        for variable, text in self.results:
+            fresh = self.targets.get(variable) == text and variable not in given
+            given.add(variable)
+            if fresh:
+                continue
+            source = self._text(variable)
+            self.used.add(source)
+            if self.tape.types[variable].shape:
+                lines.append(Copy(text, source, self.tape.types[variable].size))
+            else:
+                lines.append(Assign(self.language.result(text), source))
+        return lines
+
+
+def _variables(step: Group | Op) -> list[int]:
+    return [root.variable for root in step.roots] if isinstance(step, Group) else [step.result]

@@ -1,0 +1,209 @@
+"""What all loops of a kernel have in common: where results go, and how totals start and are merged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.emit.c.c_plan import Partial
+from yota.emit.c.c_types import c_type, suffix
+from yota.emit.c.lines import Needs, offset_text
+from yota.emit.names import Names, identifier
+from yota.emit.tree import Assign, Fill, Statement
+from yota.ir.tape import Tape
+from yota.schedule.nests.groups import Group
+from yota.schedule.nests.linear_index import Linear
+from yota.schedule.nests.tiling import Root
+
+_COUNTERS = "ijklmnopqrstuvw"
+_NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
+
+
+@dataclass(slots=True)
+class Sink:
+    """What becomes of a value: stored, or added to a sum."""
+
+    root: Root
+    value: int
+    offset: Linear
+    dtype: np.dtype[Any]
+    merge: str = ""
+    depth: int = 0
+    name: str = ""
+    rest: str = ""
+
+
+def _own_names(tape: Tape) -> set[str]:
+    """What the function calls its own: those are no counters."""
+    return {identifier(name) for name in (*tape.names.values(), *(entry.name for entry in tape.inputs))}
+
+
+class Frame:
+    """The kernel of one group.
+
+    results: names of what it writes.
+    whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    """
+
+    def __init__(
+        self, tape: Tape, group: Group, results: Mapping[int, str], names: Names, needs: Needs, *, whole: bool
+    ) -> None:
+        self.tape, self.group, self.results = tape, group, results
+        self.names, self.needs, self.whole = names, needs, whole
+        self.counters = names.among(_COUNTERS, len(group.extents), _own_names(tape))
+
+    def extent(self, axis: int) -> int:
+        """How many rounds the loops have that run as one with the loop of ``axis``, the only one."""
+        return math.prod(self.group.extents[: axis + 1])
+
+    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        """Where a value goes, with the texts of what its place takes from index arrays."""
+        name = self.results[sink.root.variable]
+        if not self._is_array(sink.root):
+            return self.needs.language.result(name)
+        return self.needs.language.element(name, self._text(sink.offset, axes, numbers))
+
+    def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
+        return offset_text(kept, self.counters, numbers)
+
+    def _is_array(self, root: Root) -> bool:
+        return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
+
+    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
+        """Whether every thread must have a result of its own, to be merged in the end."""
+        reduced = root.reduced
+        if not any(reduced):
+            return False
+        # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
+        return several or reduced[0] or reduced != sorted(reduced)
+
+    def joined(self, merge: str, dtype: np.dtype[Any], target: str, value: str) -> Assign:
+        """The statement by which a value, any expression, joins a total."""
+        if merge == "sum" or (merge == "prod" and dtype.kind != "c"):
+            return Assign(target, value, "+=" if merge == "sum" else "*=")
+        part = {"prod": "complex_multiply", "max": "larger", "min": "smaller"}[merge]
+        self.needs.parts.add((part, dtype.name))
+        return Assign(target, f"{part}{suffix(dtype)}({target}, {value})")
+
+    def neutral(self, merge: str) -> str:
+        """What a total starts from."""
+        return self.needs.language.literal(_NEUTRAL[merge], np.dtype(np.float64))
+
+    def partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
+        """The results that every thread has a part of."""
+        found = []
+        for root in self.group.roots:
+            if self.is_private(root, several, axes):
+                assert root.reduction is not None
+                type = self.tape.types[root.variable]
+                name, size = self.results[root.variable], max(1, type.size)
+                part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
+                (joined,) = self.needs.language.printed([self.joined(root.merge, type.dtype, "so_far", part)])
+                found.append(Partial(name, c_type(type.dtype), size, joined))
+        return found
+
+    def cleared(self, partial: Partial) -> Statement:
+        """The statement that starts a thread's part."""
+        root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
+        assert root.reduction is not None
+        neutral = self.neutral(root.merge)
+        if partial.size == 1 and not self._is_array(root):
+            return Assign(self.needs.language.result(partial.name), neutral)
+        return Fill(partial.name, partial.size, neutral, root.merge == "sum")
+
+
+_LARGE = 1 << 25
+"""Bytes of results that have left the caches before someone reads them."""
+_AT_HAND = 1 << 15
+"""Bytes of all blocks together that the nearest cache holds."""
+_ROUNDS = (128, 64, 32, 16)
+"""Lengths of blocks, in rounds of the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A part of a result that one loop writes from its start to its end.
+
+    start: the place that is written first.
+    step: how many places are written in one round.
+    type: type of the elements.
+    held, to: names of the block at hand, and of what points to where the loop writes.
+    sinks: what is written in one round, in the order of the places.
+    """
+
+    result: str
+    start: int
+    step: int
+    type: str
+    held: str
+    to: str
+    sinks: tuple[Sink, ...]
+
+    def declared(self, block: str, rounds: int) -> list[str]:
+        """Statements that make room for so many rounds, of which ``block`` is the first."""
+        return [
+            f"{self.type} {self.held}[{self.step * rounds}];",
+            f"{self.type} *const {self.to} = at_hand({self.held}, {self._first(block)});",
+        ]
+
+    def target(self, sink: Sink, counter: str, block: str) -> str:
+        """Where a value goes in one round."""
+        return f"{self.to}[{self._place(f'{counter} - {block}', sink.offset.constant - self.start)}]"
+
+    def written(self, block: str, end: str) -> str:
+        """The statement that writes the block."""
+        rounds = f"({end} - {block})" if self.step == 1 else f"{self.step} * ({end} - {block})"
+        return f"write_past_caches({self._first(block)}, {self.to}, {rounds} * sizeof *{self.to});"
+
+    def _first(self, block: str) -> str:
+        return f"{self.result} + {self._place(block, self.start)}"
+
+    def _place(self, rounds: str, further: int) -> str:
+        counter = f"({rounds})" if " " in rounds and self.step > 1 else rounds
+        return offset_text(Linear(further, ((0, self.step),)), [counter])
+
+
+def streams(frame: Frame, sinks: Sequence[Sink], axes: Sequence[int]) -> tuple[list[Stream], int]:
+    """What the only loop of a kernel writes in such an order, if it is much, and how many rounds a block has."""
+    if frame.whole or len(axes) != 1:
+        return [], 0
+    by_result: dict[int, list[Sink]] = {}
+    for sink in sinks:
+        if not sink.merge:
+            by_result.setdefault(sink.root.variable, []).append(sink)
+    runs = [run for each in by_result.values() for run in _runs(each, axes[0])]
+    size = sum(len(run) * run[0].dtype.itemsize for run in runs)
+    rounds = next((each for each in _ROUNDS if size * each <= _AT_HAND), 0)
+    if size * frame.extent(axes[0]) < _LARGE or not rounds:
+        return [], 0
+    frame.needs.parts.add(("past_caches", "uint8"))
+    return [_stream(frame, run) for run in runs], rounds
+
+
+def _runs(sinks: Sequence[Sink], axis: int) -> list[list[Sink]]:
+    """The places that are neighbours in one round, and beside them those of the next round; empty if some are not."""
+    step = sinks[0].offset.coefficient(axis)
+    if step < 1 or len(sinks) % step or any(sink.offset.terms != ((axis, step),) for sink in sinks):
+        return []
+    ordered = sorted(sinks, key=lambda sink: sink.offset.constant)
+    runs = [ordered[start : start + step] for start in range(0, len(ordered), step)]
+    beside = all(sink.offset.constant == run[0].offset.constant + at for run in runs for at, sink in enumerate(run))
+    return runs if beside else []
+
+
+def _stream(frame: Frame, run: Sequence[Sink]) -> Stream:
+    result = frame.results[run[0].root.variable]
+    return Stream(
+        result,
+        run[0].offset.constant,
+        len(run),
+        c_type(run[0].dtype),
+        frame.names.fresh(f"{result}_held"),
+        frame.names.fresh(f"{result}_at"),
+        tuple(run),
+    )

@@ -1,0 +1,246 @@
+"""Writes one kernel: a loop nest over each region, with straight-line code at each depth."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from yota.emit.c.c_ops import cost
+from yota.emit.c.c_plan import Partial
+from yota.emit.c.coverage import Pulled, check_kernel
+from yota.emit.c.frame import Frame, Sink
+from yota.emit.c.lines import Needs, Writer
+from yota.emit.c.nest import Nest
+from yota.emit.names import Names
+from yota.emit.tree import Assign, Fill, Statement
+from yota.ir.tape import Op
+from yota.ir.verify import is_on
+from yota.schedule.nests.groups import Group, Schedule
+from yota.schedule.nests.linear_index import Bounds, Linear, flat, merged, spread
+from yota.schedule.nests.pull import Pull
+from yota.schedule.nests.tiling import Region, Root, regions
+
+LIMIT = 2_000_000
+"""Values of one kernel."""
+
+
+@dataclass(slots=True)
+class Body:
+    """The text of a kernel's loops, and what it relies on."""
+
+    lines: list[str]
+    reads: set[int]
+    partials: list[Partial]
+    work: int
+    outer: int
+    places: dict[int, int]
+
+
+class BodyWriter(Frame):
+    """Writes the body of one kernel.
+
+    arrays, results: names of what it reads and of what it writes.
+    whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    """
+
+    def __init__(
+        self,
+        plan: Schedule,
+        group: Group,
+        arrays: Mapping[int, str],
+        results: Mapping[int, str],
+        names: Names,
+        needs: Needs,
+        whole: bool = False,
+    ) -> None:
+        super().__init__(plan.tape, group, results, names, needs, whole=whole)
+        self.plan, self.arrays = plan, arrays
+        self.reads: set[int] = set()
+        self.work = 0
+
+    def run(self) -> Body:
+        """Write all regions."""
+        group = self.group
+        boxes = self._boxes()
+        several = len(boxes) > 1
+        pulled = [(box, *self._pulled(box)) for box in boxes]
+        axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], several)
+        if not group.extents:
+            ((_, pull, sinks),) = pulled
+            self._verified(pulled, axes, several)
+            return Body(self._printed(self._straight(pull, sinks)), self.reads, [], self.work, 0, pull.places)
+        partials = self.partials(several, axes)
+        lines: list[Statement] = [self.cleared(partial) for partial in partials]
+        for box, pull, sinks in pulled:
+            lines += self._nest(box, pull, sinks, axes, several)
+        self._verified(pulled, axes, several)
+        outer = axes[0]
+        extent = math.prod(group.extents[: outer + 1])
+        checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
+        return Body(self._printed(lines), self.reads, partials, self.work, extent, checked)
+
+    def _printed(self, statements: list[Statement]) -> list[str]:
+        return self.needs.language.scoped(statements)
+
+    def _verified(self, pulled: Sequence[Pulled], axes: Sequence[int], several: bool) -> None:
+        if is_on():
+
+            def cleared(root: Root) -> bool:
+                return root.scattered or self.is_private(root, several, axes)
+
+            check_kernel(self.tape, self.group, pulled, axes, cleared)
+
+    def _boxes(self) -> list[Region]:
+        """The boxes in which all roots are computed in one way each."""
+        cuts: tuple[set[int], ...] = tuple(set() for _ in self.group.extents)
+        for root in self.group.roots:
+            for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
+                own.update({*places, extent})
+        found = regions(self.group.extents, cuts)
+        for start, stop in itertools.chain.from_iterable(found):
+            self.needs.demand(stop - start)
+        return found
+
+    def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
+        bounds: Bounds = dict(enumerate(box))
+        pull = self._pull(bounds)
+        sinks = []
+        for root in self.group.roots:
+            if all(stop <= extent for (_, stop), extent in zip(box, root.extents, strict=True)):
+                sinks += self._sinks(pull, root, box)
+        return pull, sinks
+
+    def _pull(self, bounds: Bounds) -> Pull:
+        return Pull(self.tape, self.plan.definitions, self.plan.leaves, bounds, LIMIT)
+
+    def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
+        op, type = root.reduction, self.tape.types[root.variable]
+        pull.leaves = self.plan.leaves - {root.variable}
+        if op is None:
+            points = [root.point(lane, box) for lane in root.lanes]
+            made = [pull.values.cast(pull.at(root.variable, point), type.dtype) for point in points]
+            return [
+                Sink(root, value, flat(point, type.shape), type.dtype)
+                for value, point in zip(made, points, strict=True)
+            ]
+        if root.scattered:
+            return self._scattered(pull, root, box, op)
+        found: dict[Linear, list[int]] = {}
+        over = op.keyword("axis")
+        merge = op.name if any(root.reduced) else ""
+        for lane in root.lanes:
+            point = root.point(lane, box)
+            kept = tuple(each for axis, each in enumerate(point) if axis not in over)
+            shape = tuple(extent for axis, extent in enumerate(root.shape) if axis not in over)
+            value = pull.values.cast(pull.at(op.operands[0], point), type.dtype)
+            found.setdefault(flat(kept, shape), []).append(value)
+        return [
+            Sink(root, pull.fold(op.semantics.fold, each, type.dtype), offset, type.dtype, merge)
+            for offset, each in found.items()
+        ]
+
+    def _scattered(self, pull: Pull, root: Root, box: Region, op: Op) -> list[Sink]:
+        """Values that are added where index arrays say."""
+        piece, *arrays = op.operands
+        (index,) = op.keyword("indices")
+        type = self.tape.types[root.variable]
+        found = []
+        for lane in root.lanes:
+            point = root.point(lane, box)
+            value = pull.values.cast(pull.at(piece, spread(point, self.tape.types[piece].shape)), type.dtype)
+            offset = flat(pull.gathered(point, index, arrays, type.shape), type.shape)
+            found.append(Sink(root, value, offset, type.dtype, "sum"))
+        return found
+
+    def _axes(self, sinks: list[list[Sink]], pulls: list[Pull], several: bool) -> list[int]:
+        """Loop axes that remain when those are merged that every access walks in step."""
+        axes = list(range(len(self.group.extents)))
+        if several or len(axes) < 2:
+            return axes
+        forms = [value.offset for pull in pulls for value in pull.values.items if value.offset is not None]
+        forms += [sink.offset for each in sinks for sink in each]
+        found = merged(forms, axes, dict(enumerate(self.group.extents)))
+        return [axis for axis in axes if axis not in found]
+
+    def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
+        return max((axes.index(axis) + 1 for axis, _ in offset.terms if axis in axes), default=0)
+
+    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
+        def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
+            self.reads.add(variable)
+            return self._element(variable, self._text(offset, axes, numbers))
+
+        return read
+
+    def _element(self, variable: int, place: str) -> str:
+        name = self.arrays[variable]
+        return self.needs.language.element(name, place) if self.tape.types[variable].shape else name
+
+    def _written_by(self) -> type[Writer]:
+        return Writer
+
+    def _writer(self, pull: Pull, sinks: list[Sink], axes: Sequence[int]) -> Writer:
+        def depth(offset: Linear) -> int:
+            return self._depth(offset, axes)
+
+        values = pull.values
+        wanted = [sink.value for sink in sinks]
+        writer = self._written_by()(values, wanted, depth, self._reader(axes), self.names, self.needs)
+        each = sum(
+            cost(value.data, value.dtype) if value.kind == "apply" else 1
+            for number, value in enumerate(values.items)
+            if number in writer.uses
+        )
+        self.work += each * max(
+            1, int(math.prod(stop - start for axis, (start, stop) in pull.bounds.items() if axis >= 0))
+        )
+        return writer
+
+    def _straight(self, pull: Pull, sinks: list[Sink]) -> list[Statement]:
+        self._keep_apart(sinks)
+        writer = self._writer(pull, sinks, ())
+        lines = writer.lines(0)
+        sparse = self._cleared_results(pull, sinks)
+        stores: list[Statement] = []
+        for sink in sinks:
+            target = self.target(sink, (), writer.read_again(sink.offset))
+            if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
+                continue
+            assign = "+=" if sink.root.scattered else "="
+            stores.append(Assign(target, self._told(sink, writer.text(sink.value, lines)), assign))
+        return [*lines, *sparse.values(), *stores]
+
+    def _keep_apart(self, sinks: Sequence[Sink]) -> None:
+        """Demand sizes at which no two values go to one place."""
+        for root in self.group.roots:
+            places = sorted((sink.offset.constant for sink in sinks if sink.root is root), key=int)
+            for one, other in itertools.pairwise(places):
+                self.needs.demand(other - one - 1)
+
+    def _told(self, sink: Sink, text: str) -> str:
+        """The text of what is stored; another dialect of C may have to say that it is nothing."""
+        return text
+
+    def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, Fill]:
+        """Long results that are mostly zeros are cleared first."""
+        found = {}
+        for root in self.group.roots:
+            own = [sink for sink in sinks if sink.root is root]
+            zeros = sum(pull.values.is_literal(sink.value, 0) for sink in own)
+            if zeros > 8 or root.scattered or root.places is not None:
+                size = max(1, self.tape.types[root.variable].size)
+                found[root.variable] = Fill(self.results[root.variable], size, self.neutral("sum"), True)
+        return found
+
+    def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[Statement]:
+        for sink in sinks:
+            if sink.root.scattered:
+                sink.depth = len(axes)
+            elif sink.merge:
+                inner = sink.root.reduced[axes[-1]]
+                kept = [axes.index(axis) + 1 for axis, _ in sink.offset.terms if axis in axes]
+                sink.depth = max(kept, default=0) if inner else len(axes)
+        writer = self._writer(pull, sinks, axes)
+        return Nest(self, box, sinks, axes, several, writer).lines()

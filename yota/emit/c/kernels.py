@@ -1,0 +1,324 @@
+"""Plans the kernels of one tape: their arguments and results, and the text of their loops."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yota.emit.c.c_plan import Argument, KernelPlan, Partial, Piece, Result
+from yota.emit.c.c_types import c_type, npy_type, scalar_type
+from yota.emit.c.kernel_body import BodyWriter
+from yota.emit.c.lines import Needs, harmless
+from yota.emit.language import Language
+from yota.emit.names import Names
+from yota.emit.tree import Remark
+from yota.ir.tape import Tape
+from yota.ir.types import TensorType
+from yota.optimize.rewrite import COPY
+from yota.schedule.nests.groups import Group, Schedule
+
+_LONGEST = 1_500
+"""Statements of a kernel that is left whole."""
+_PIECE = 150
+_DEFINITION = re.compile(r"const (\w+) (\w+) = ")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _cut(
+    lines: Sequence[str], name: str, arguments: Sequence[Argument], results: Sequence[Result]
+) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    """Functions that ``lines`` are spread over, and the statements that call them in turn.
+
+    What one function computes and a later one reads is kept in arrays, one for each type.
+    """
+    statements = _statements(lines)
+    if len(statements) <= _LONGEST:
+        return (), tuple(lines)
+    parts = [statements[first : first + _PIECE] for first in range(0, len(statements), _PIECE)]
+    home = {name: (number, kind) for number, part in enumerate(parts) for kind, name in _defined(part)}
+    reads = [_reads(part, home, number) for number, part in enumerate(parts)]
+    places: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    for word in dict.fromkeys(word for each in reads for word in each):
+        kind = home[word][1]
+        places[word] = f"kept_{kind}[{sizes.setdefault(kind, 0)}]"
+        sizes[kind] += 1
+    own = [each for each in arguments if each.used]
+    known = [*(each.name for each in own), *(each.name for each in results)]
+    parameters = [f"const {each.type} {'*restrict ' if each.shape else ''}{each.name}" for each in own]
+    parameters += [f"{each.type} *restrict {each.name}" for each in results]
+    parameters += [f"{kind} *restrict kept_{kind}" for kind in sizes]
+    pieces = []
+    for number, part in enumerate(parts):
+        body = [f"const {home[word][1]} {word} = {places[word]};" for word in reads[number]]
+        body += [line for statement in part for line in statement]
+        body += [f"{place} = {word};" for word, place in places.items() if home[word][0] == number]
+        unused = [each for each in known if not mentions(body, each)]
+        unused += [f"kept_{kind}" for kind in sizes if not mentions(body, f"kept_{kind}")]
+        pieces.append(Piece(f"{name}_part{number}", tuple(parameters), (*(f"(void){each};" for each in unused), *body)))
+    given = ", ".join([*known, *(f"kept_{kind}" for kind in sizes)])
+    calls = [f"{kind} kept_{kind}[{size}];" for kind, size in sizes.items()]
+    return tuple(pieces), (*calls, *(f"{piece.name}({given});" for piece in pieces))
+
+
+def _defined(part: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Type and name of each value that a part computes."""
+    for statement in part:
+        found = next(filter(None, map(_DEFINITION.match, statement)), None)
+        if found:
+            yield found[1], found[2]
+
+
+def _statements(lines: Iterable[str]) -> list[list[str]]:
+    """Lines in groups that belong together: a comment with what follows it, a statement with its further lines."""
+    found: list[list[str]] = []
+    open_comment = False
+    for line in lines:
+        if found and (line.startswith("    ") or open_comment):
+            found[-1].append(line)
+        else:
+            found.append([line])
+        open_comment = line.startswith("/*")
+    return found
+
+
+def _reads(part: Iterable[Sequence[str]], home: dict[str, tuple[int, str]], number: int) -> list[str]:
+    """Names of other parts that a part reads."""
+    words = (
+        word for statement in part for line in statement if not line.startswith("/*") for word in _WORD.findall(line)
+    )
+    return [word for word in dict.fromkeys(words) if word in home and home[word][0] < number]
+
+
+def mentions(body: Iterable[str], name: str) -> bool:
+    """Whether code has a name in it; comments do not count."""
+    return any(re.search(rf"\b{name}\b", line) for line in body if not line.startswith("/*"))
+
+
+_WORTH_THREADS = 4_000_000
+_WORTH_RELEASING = 50_000
+WORTH_KEEPING = 1 << 17
+"""Bytes of a result whose memory is kept for the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: what it takes and gives, by the tape's variables, and its plan."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    plan: KernelPlan
+
+
+def plan_kernel(
+    plan: Schedule,
+    group: Group,
+    name: str,
+    needs: Needs,
+    parameters: tuple[int, ...] | None = None,
+    *,
+    known: Mapping[int, str] | None = None,
+    whole: bool = False,
+    reserved: Iterable[str] = (),
+) -> Kernel:
+    """The plan of the kernel that computes ``group``.
+
+    parameters: what it takes, read or not; by default what it reads.
+    known: names of variables that stand fast.
+    whole: see `BodyWriter`.
+    reserved: further names that are taken.
+    """
+    tape = plan.tape
+    names = needs.language.names(name, [*(known or {}).values(), *reserved])
+    found = ArrayNames(tape, names)
+    found.update(known or {})
+    for variable in parameters or ():
+        found[variable]
+    results = {
+        root.variable: (known or {}).get(root.variable) or names.fresh(result_hint(tape, root.variable))
+        for root in group.roots
+    }
+    body = BodyWriter(plan, group, found, results, names, needs, whole).run()
+    inputs = tuple(sorted(body.reads)) if parameters is None else parameters
+    parallel = body.work >= _WORTH_THREADS and body.outer > 1
+    shares = tuple(body.partials) if parallel else ()
+    arguments = tuple(argument_of(found[v], tape.types[v], v in body.reads) for v in inputs)
+    written = tuple(
+        replace(
+            result_of(results[root.variable], tape.types[root.variable], shares),
+            given=_given(plan, root.variable, inputs),
+        )
+        for root in group.roots
+    )
+    pieces, lines = ((), tuple(body.lines)) if group.extents else _cut(body.lines, name, arguments, written)
+    made = KernelPlan(
+        name=name,
+        remarks=remarks(plan, group, needs.language),
+        arguments=arguments,
+        results=written,
+        partials=shares,
+        lines=lines,
+        extent=body.outer,
+        work=body.work,
+        parallel=parallel,
+        released=body.work >= _WORTH_RELEASING,
+        pieces=pieces,
+        places=tuple((found[variable], extent) for variable, extent in sorted(body.places.items())),
+        runs=f"{name}_{'run' if parallel else 'loops'}",
+    )
+    if any(tape.types[v].is_complex for v in (*inputs, *results)):
+        needs.complex = True
+    return Kernel(inputs, tuple(results), made)
+
+
+class ArrayNames(dict[int, str]):
+    """Names of what a kernel reads, given when they are first needed."""
+
+    def __init__(self, tape: Tape, names: Names) -> None:
+        super().__init__()
+        self._tape, self._names = tape, names
+        self._inputs = {entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs}
+
+    def __missing__(self, variable: int) -> str:
+        hint = self._inputs.get(variable) or self._tape.names.get(variable)
+        if not hint:
+            hint = "table" if variable in self._tape.constants else f"v{variable}"
+        name = self[variable] = self._names.fresh(hint)
+        return name
+
+
+def result_hint(tape: Tape, variable: int) -> str:
+    """What a result may be called."""
+    known = tape.names.get(variable)
+    if known:
+        return known
+    if variable in tape.outputs:
+        position = tape.outputs.index(variable)
+        return "value" if position == 0 else "gradient" if len(tape.outputs) == 2 else f"gradient_{position - 1}"
+    return f"v{variable}"
+
+
+def _shape(type: TensorType) -> str:
+    return ", ".join(map(str, type.shape))
+
+
+def argument_of(name: str, type: TensorType, used: bool) -> Argument:
+    """What a call takes."""
+    kind = c_type(type.dtype)
+    number = "" if type.shape else f"take_{scalar_type(type.dtype).lower()}"
+    return Argument(name, kind, npy_type(type.dtype), _shape(type), type.ndim, number, used, str(type))
+
+
+def with_sizes(plan: KernelPlan, names: Iterable[str]) -> tuple[KernelPlan, tuple[str, ...]]:
+    """The plan of a kernel that takes the sizes in its code ahead of its arguments, and these sizes."""
+    taken = tuple([each for each in names if mentions(plan.lines, each)])
+    sizes = [Argument(each, "ptrdiff_t", "", "", 0, "", True, "") for each in taken]
+    return replace(plan, arguments=(*sizes, *plan.arguments)), taken
+
+
+def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> Result:
+    """What a call gives."""
+    make = ""
+    if not type.shape:
+        make = f"{'plain' if type.weak else 'number'}_{scalar_type(type.dtype).lower()}"
+    large = int(type.size) * type.dtype.itemsize >= WORTH_KEEPING
+    allocate = "large_array" if large else "PyArray_SimpleNew"
+    handed = next((f"{name}_parts + part * {each.size}" for each in shares if each.name == name), name)
+    return Result(
+        name, c_type(type.dtype), npy_type(type.dtype), _shape(type), type.ndim, make, str(type), handed, allocate
+    )
+
+
+def _given(plan: Schedule, variable: int, inputs: Sequence[int]) -> int | None:
+    """The position of the Python float among the arguments that is the result itself, if there is one."""
+    op, type = plan.definitions.get(variable), plan.tape.types[variable]
+    if op is None or op.primitive is not COPY or op.operands[0] not in inputs or type.shape:
+        return None
+    return inputs.index(op.operands[0]) if type.weak and type.dtype == "float64" else None
+
+
+def remarks(plan: Schedule, group: Group, language: Language) -> tuple[str, ...]:
+    """The user's lines that a kernel computes."""
+    seen: dict[tuple[str, int], None] = {}
+    for variable in sorted({v for root in group.roots for v in (*root.visited, root.variable)}):
+        op = plan.definitions.get(variable)
+        if op is not None and op.location is not None:
+            seen.setdefault((op.location.filename, op.location.line))
+    line_of: Callable[[str, int], str] = linecache.getline
+    texts = [line_of(*place).strip() for place in seen]
+    return tuple(language.printed(Remark(harmless(text[:100])) for text in texts[:_MOST_REMARKS] if text))
+
+
+_MOST_REMARKS = 12
+
+
+def plan_kernels(plan: Schedule, entry: str, needs: Needs) -> list[Kernel]:
+    """A kernel for each group; groups of one form share what is written."""
+    known: dict[Any, tuple[int, tuple[int, ...]]] = {}
+    found: list[Kernel] = []
+    texts: dict[str, dict[str, None]] = {}
+    for group in plan.steps:
+        if not isinstance(group, Group):
+            continue
+        form, read = _form(plan, group)
+        try:
+            first, places = known.get(form, (None, ()))
+        except TypeError:  # a keyword that cannot be hashed
+            form, first, places = object(), None, ()
+        if first is None:
+            known[form] = len(found), read
+            kernel = plan_kernel(plan, group, f"{entry}_kernel{len(known) - 1}", needs)
+        else:
+            kernel = _called(found[first], group, dict(zip(places, read, strict=True)))
+        found.append(kernel)
+        texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(plan, group, needs.language)))
+    plans = {
+        kernel.plan.name: replace(kernel.plan, remarks=tuple(texts[kernel.plan.name])[:_MOST_REMARKS])
+        for kernel in reversed(found)
+    }
+    return [replace(kernel, plan=plans[kernel.plan.name]) for kernel in found]
+
+
+def _called(first: Kernel, group: Group, same: Mapping[int, int]) -> Kernel:
+    """The first kernel of its form, with what it takes and gives for another group."""
+    inputs = tuple(same.get(variable, variable) for variable in first.inputs)
+    return Kernel(inputs, tuple(root.variable for root in group.roots), first.plan)
+
+
+def _form(plan: Schedule, group: Group) -> tuple[Any, tuple[int, ...]]:
+    """What tells a group from others that compute something else, and the variables in memory in order.
+
+    Arguments of the function's keep their names, for errors name them; constants are told apart, for code depends on
+    them.
+    """
+    tape = plan.tape
+    numbers: dict[int, int] = {}
+    read: list[int] = []
+    parts: list[Any] = [group.extents]
+    names = {entry.variable: (entry.name, entry.path) for entry in tape.inputs}
+    for root in group.roots:
+        parts.append((root.shape, root.loops, tuple(tuple(sorted(cut)) for cut in root.cuts)))
+        waiting = [(root.variable, True)]
+        while waiting:
+            variable, whole = waiting.pop()
+            op = plan.definitions.get(variable)
+            if variable in numbers and not (whole and variable == root.variable):
+                continue
+            if op is None or (variable in plan.leaves and not whole):
+                numbers[variable] = len(numbers)
+                read.append(variable)
+                constant = variable if variable in tape.constants else None
+                parts.append((tape.types[variable], names.get(variable), constant))
+                continue
+            missing = [operand for operand in op.operands if operand not in numbers]
+            if missing:
+                waiting.append((variable, whole))
+                waiting.extend((operand, False) for operand in missing)
+                continue
+            operands = tuple(numbers[operand] for operand in op.operands)
+            numbers[variable] = len(numbers)
+            parts.append((op.primitive, op.static, tape.types[variable], operands))
+    return tuple(parts), tuple(read)

@@ -1,0 +1,278 @@
+"""Writes the values of one point as C statements: what is used once stands in its user, the rest gets a name."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.emit.c.c_types import suffix
+from yota.emit.c.dialect import C
+from yota.emit.language import Language
+from yota.emit.names import Names
+from yota.emit.spelling import Spelling
+from yota.emit.tree import Define, Remark, Statement
+from yota.ir.extents import AND, CHOICE, OR, Extent, Spelled, extents_in, factor
+from yota.schedule.nests.linear_index import Linear
+from yota.schedule.nests.point_values import Value, Values
+
+_LONGEST = 84
+
+
+@dataclass(slots=True)
+class Needs:
+    """What the lines of a file rely on.
+
+    required: called with numbers that come from sizes and must not be negative.
+    device: on the GPU, what joins threads and what numbers of 16 bits and places rely on.
+    """
+
+    functions: set[str] = field(default_factory=set)
+    parts: set[tuple[str, str]] = field(default_factory=set)
+    device: set[str] = field(default_factory=set)
+    complex: bool = False
+    required: Callable[[Extent], None] = lambda number: None
+    language: Language = C
+
+    def demand(self, number: int) -> None:
+        """Say that ``number`` must not be negative, if it comes from sizes."""
+        if isinstance(number, Extent):
+            self.required(number)
+
+
+def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, str] | None = None) -> str:
+    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays."""
+    parts = []
+    for axis, coefficient in offset.terms:
+        name = counters[axis] if axis >= 0 else (numbers or {})[axis]
+        sign = "-" if coefficient < 0 else "+"
+        text = name if abs(coefficient) == 1 else f"{factor(abs(coefficient))} * {name}"
+        parts.append((sign, text))
+    if offset.constant or not parts:
+        sign, number = ("-" if offset.constant < 0 else "+"), abs(offset.constant)
+        parts.append((sign, factor(number) if sign == "-" else str(number)))
+    sign, text = parts[0]
+    found = f"-{text}" if sign == "-" else text
+    return found + "".join(f" {sign} {text}" for sign, text in parts[1:])
+
+
+def block(head: str, lines: Iterable[str]) -> list[str]:
+    """Statements in braces after ``head``, if that is not empty."""
+    return [f"{head} {{" if head else "{", *(f"    {line}" for line in lines), "}"]
+
+
+def comment(text: str) -> str:
+    """``text`` as a C comment that nothing in it can end."""
+    printable = "".join(character if character.isprintable() and character.isascii() else " " for character in text)
+    # Stars next to slashes, trigraphs and continued lines have no meaning for a reader and some for a compiler.
+    for bad, good in (("*/", "* /"), ("/*", "/ *"), ("??", "? ?")):
+        printable = printable.replace(bad, good).replace(bad, good)
+    return f"/* {printable.rstrip().rstrip(chr(92))} */"
+
+
+def harmless(text: str) -> str:
+    """``text`` for the inside of a comment, which nothing in it ends."""
+    return comment(text)[3:-3] if text else ""
+
+
+class Writer:
+    """Writes the values of one region, loop by loop.
+
+    wanted: those that are needed in the end, as often as they are.
+    depth: in how many loops each value must stand.
+    read: text of an element of a variable in memory, with the texts of what its place takes from index arrays.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        wanted: Iterable[int],
+        depth: Callable[[Linear], int],
+        read: Callable[[int, Linear, Mapping[int, str]], str],
+        names: Names,
+        needs: Needs,
+    ) -> None:
+        self.values, self.read, self.names, self.needs = values, read, names, needs
+        self.language = needs.language
+        self._has_sine = any(values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values)))
+        self.uses: dict[int, int] = {}
+        wanted = list(wanted)
+        self._count(wanted)
+        self.depths = self._all_depths(depth)
+        self._deepest = self._all_deepest()
+        self._texts: dict[int, Spelled] = {}
+        self._apart: set[int] = set()
+        """What must be computed whatever a choice around it is."""
+        self._last: tuple[str, int] | None = None
+
+    def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+        """How an op is written; another dialect of C may know more."""
+        found = self.language.spell(name, dtype, result)
+        if found is not None and found.simd in ("cos", "cosf") and self._has_sine:
+            return Spelling(f"cosine{suffix(dtype)}({{0}})", simd=found.simd, part="cosine")
+        return found
+
+    def _count(self, wanted: list[int]) -> None:
+        alive = set(wanted)
+        for number in wanted:
+            self.uses[number] = self.uses.get(number, 0) + 1
+        for number in range(len(self.values) - 1, -1, -1):
+            if number in alive:
+                for operand in self.values[number].operands:
+                    self.uses[operand] = self.uses.get(operand, 0) + 1
+                    alive.add(operand)
+
+    def _all_depths(self, depth: Callable[[Linear], int]) -> list[int]:
+        found: list[int] = []
+        for value in self.values.items:
+            if value.offset is not None:
+                found.append(max([depth(value.offset), *(found[operand] for operand in value.operands)]))
+            else:
+                found.append(max((found[operand] for operand in value.operands), default=0))
+        return found
+
+    def lines(self, depth: int) -> list[Statement]:
+        """Statements for all values that stand in just ``depth`` loops."""
+        lines: list[Statement] = []
+        for number, value in enumerate(self.values.items):
+            if self.depths[number] == depth and number in self.uses:
+                self._define(number, value, lines)
+        return lines
+
+    def text(self, number: int, lines: list[Statement]) -> str:
+        """A value as an expression; a statement first if it is long."""
+        found = self._read(number)
+        if len(found) > _LONGEST:
+            self._name(number, found, lines)
+        return self._read(number)
+
+    def numbers(self, offset: Linear) -> dict[int, str]:
+        """Texts of what an offset takes from index arrays, by axis."""
+        return {axis: self._read(-1 - axis) for axis, _ in offset.terms if axis < 0}
+
+    def read_again(self, offset: Linear) -> dict[int, str]:
+        """The same where they were read for no value."""
+        found = {}
+        for axis, _ in offset.terms:
+            if axis < 0:
+                value = self.values[-1 - axis]
+                assert value.offset is not None
+                found[axis] = self.read(value.data, value.offset, self.read_again(value.offset))
+        return found
+
+    def _define(self, number: int, value: Value, lines: list[Statement]) -> None:
+        text = self._expression(number, value, lines)
+        alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
+        simple = value.kind == "literal" or (value.kind == "load" and alone) or text.isidentifier()
+        if simple or (alone and len(text) <= _LONGEST and value.kind != "load"):
+            self._texts[number] = text
+        else:
+            self._name(number, text, lines)
+
+    def _all_deepest(self) -> dict[int, int]:
+        """In how many loops the innermost user of each value stands."""
+        found: dict[int, int] = {}
+        for number, value in enumerate(self.values.items):
+            if number in self.uses:
+                for operand in value.operands:
+                    found[operand] = max(found.get(operand, 0), self.depths[number])
+        return found
+
+    def _name(self, number: int, text: Spelled, lines: list[Statement]) -> None:
+        value = self.values[number]
+        place = self.values.places.get(number)
+        if place is not None and (place.filename, place.line) != self._last:
+            self._last = place.filename, place.line
+            line = linecache.getline(place.filename, place.line).strip()
+            if line:
+                lines.append(Remark(harmless(line[:80])))
+        hint = self.values.hints.get(number)
+        if hint is None and value.kind == "load":
+            assert value.offset is not None
+            mark = self.language.element("", "at")[0]
+            hint = text.partition(mark)[0].removeprefix("float(") + _ending(value.offset, text.partition(mark)[2])
+        name = self.names.fresh(hint) if hint else self.names.numbered("t")
+        lines.append(Define(self.language.type(value.dtype, value=True), name, text))
+        self._texts[number] = Spelled(name)
+        self._apart.discard(number)
+
+    def _read(self, number: int) -> Spelled:
+        return self._texts[number]
+
+    def _expression(self, number: int, value: Value, lines: list[Statement]) -> Spelled:
+        if value.dtype.kind == "c":
+            self.needs.complex = True
+        if value.kind == "literal":
+            return self.language.literal(value.data, value.dtype)
+        if value.kind == "load":
+            assert value.offset is not None
+            text = self.read(value.data, value.offset, self.numbers(value.offset))
+            if self.language.reads_apart and "[" in text:
+                self._apart.add(number)
+            return Spelled(text)
+        operands = value.operands
+        if value.kind == "cast":
+            if operands[0] in self._apart:
+                self._apart.add(number)
+            return self._cast(value, self.values[operands[0]], self._read(operands[0]))
+        spelling = self.spelled(value.data, self.values[operands[-1]].dtype, value.dtype)
+        assert spelling is not None
+        self._rely(spelling, self.values[operands[-1]])
+        if spelling.level in (CHOICE, OR, AND) and spelling.text != "{0}":
+            # What is called only on one side of a choice cannot run on vectors.
+            for operand in operands[1:]:
+                if operand in self._apart:
+                    self._name(operand, self._read(operand), lines)
+        found = self._apply(value, spelling, lines)
+        if not self._apart.isdisjoint(operands) or spelling.simd:
+            self._apart.add(number)
+        return found
+
+    def _apply(self, value: Value, spelling: Spelling, lines: list[Statement]) -> Spelled:
+        operands = value.operands
+        length = sum(len(self._read(operand)) for operand in operands) + len(spelling.text)
+        for operand in sorted(operands, key=lambda each: -len(self._read(each))):
+            if length <= _LONGEST:
+                break
+            found = self._read(operand)
+            if len(found) > 12 and self.values[operand].kind != "literal":
+                length -= len(found)
+                self._name(operand, found, lines)
+        return spelling.applied([self._read(operand) for operand in operands], apart=True)
+
+    def _cast(self, value: Value, source: Value, text: Spelled) -> Spelled:
+        if self.is_rounded(value, source):
+            part = "complex_widened" if value.dtype.kind == "c" else "widened"
+            self.needs.parts.add((part, source.dtype.name))
+            return Spelled(f"{part}({text})")
+        found = self.language.cast(source.dtype, value.dtype, text)
+        assert found is not None
+        return found
+
+    def is_rounded(self, value: Value, source: Value) -> bool:
+        """Whether a number is brought to single precision and back, which compilers may take for nothing."""
+        if source.kind != "cast" or source.dtype.name not in ("float32", "complex64"):
+            return False
+        precise = (np.float64, np.complex128)
+        return value.dtype in precise and self.values[source.operands[0]].dtype in precise
+
+    def _rely(self, spelling: Spelling, operand: Value) -> None:
+        if spelling.simd:
+            self.needs.functions.add(spelling.simd)
+        if spelling.part:
+            self.needs.parts.add((spelling.part, operand.dtype.name))
+
+
+def _ending(offset: Linear, place: str) -> str:
+    """What tells an element from the others in its name; ``place`` is empty for a number."""
+    constant = offset.constant.word if isinstance(offset.constant, Extent) else offset.constant
+    if not offset.terms:
+        return f"_{constant}" if place else ""
+    numbers = (offset.constant, *(coefficient for _, coefficient in offset.terms))
+    sizes = {name for number in extents_in(numbers) for name in number.word.split("_")}
+    words = place.rstrip("])").replace("(", "").split()
+    counters = "".join(word for word in words if word.isalpha() and word not in sizes)
+    return f"_{counters}{constant}" if offset.constant > 0 else f"_{counters}"

@@ -1,0 +1,129 @@
+"""What a C file holds besides its kernels: inline functions, conversions of arguments and results, and tables."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from yota.emit.c.c_plan import KernelPlan, Part
+from yota.emit.c.c_types import c_type, real_type, suffix
+from yota.emit.c.dialect import C
+from yota.emit.c.lines import Needs
+from yota.emit.language import Language
+from yota.emit.names import Names
+from yota.emit.tree import Table
+from yota.errors import CodegenError
+
+_CALLS = {
+    "log_add_exp": ("larger",),
+    "complex_square": ("complex_multiply",),
+    "complex_add_to": ("add_to",),
+    "complex_total": ("total",),
+}
+
+
+def parts(needs: Needs, qualifier: str = "static inline", *, vectors: bool = True) -> tuple[Part, ...]:
+    """What ``needs`` asks for.
+
+    qualifier: how such a function is declared.
+    vectors: whether compilers must be told how it reduces vectors.
+    """
+    found = set(needs.parts)
+    for name, dtype in needs.parts:
+        inner = "float64" if name in ("complex_add_to", "complex_total") else dtype
+        found |= {(called, inner) for called in _CALLS.get(name, ())}
+    order = sorted(found, key=lambda part: (part[0] in _CALLS, part))
+    return tuple(
+        Part(f"c/parts/{name}.c.jinja", c_type(np.dtype(dtype)), suffix(np.dtype(dtype)), qualifier, vectors)
+        for name, dtype in order
+    )
+
+
+def vector_forms(needs: Needs) -> tuple[tuple[str, str, str], ...]:
+    """Functions of libm that have vector forms: type, name and parameters."""
+    found = []
+    for name in sorted(needs.functions):
+        kind = "float" if name.endswith("f") and name != "erf" else "double"
+        count = 2 if name.rstrip("f") in ("pow", "atan2", "hypot") else 1
+        found.append((kind, name, ", ".join([kind] * count)))
+    return tuple(found)
+
+
+_CALLED = {
+    "take_float": "take_double",
+    "take_cfloat": "take_cdouble",
+    "take_int32": "take_int64",
+    "take_uint8": "take_int64",
+    "take_array": "wrong_array",
+}
+
+
+def preludes(kernels: Iterable[KernelPlan]) -> list[str]:
+    """Names of what takes arguments and makes results, each after what it calls."""
+    wanted: set[str] = set()
+    for kernel in kernels:
+        wanted.update(argument.number or "take_array" for argument in kernel.arguments)
+        wanted.update(result.make for result in kernel.results if result.make)
+        wanted.update(["checked_places"] if kernel.places else [])
+    wanted.update(_CALLED[name] for name in list(wanted) if name in _CALLED)
+    return sorted(wanted, key=lambda name: (name in _CALLED, name))
+
+
+_MOST = 1 << 16
+"""Elements of one table that a file may carry."""
+_COLUMNS = 96
+
+
+class Tables:
+    """The tables of one file; equal ones share a name.
+
+    lines: their definitions, in order.
+    """
+
+    def __init__(self, names: Names, language: Language = C) -> None:
+        self.lines: list[str] = []
+        self._names, self._language = names, language
+        self._known: dict[tuple[str, bytes], str] = {}
+
+    def name(self, hint: str, value: np.ndarray[Any, Any]) -> str:
+        """The expression by which code reads a table in C order.
+
+        Raises CodegenError if it is too large, or of a dtype that C does not have.
+        """
+        if not self._language.is_known(value.dtype):
+            raise CodegenError(
+                f"the constant {hint} has dtype {value.dtype}, which generated {self._language.name} cannot spell"
+            )
+        if value.size > _MOST:
+            raise CodegenError(
+                f"the function uses an array of {value.size} elements of its surroundings, more than the {_MOST} that "
+                "a file may carry; pass it as an argument"
+            )
+        key = value.dtype.name, np.ascontiguousarray(value).tobytes()
+        if key not in self._known:
+            self._known[key] = self._define(hint, value)
+        return self._known[key]
+
+    def _define(self, hint: str, value: np.ndarray[Any, Any]) -> str:
+        flat = np.ascontiguousarray(value).ravel()
+        name = self._names.fresh(f"{hint}_table")
+        if flat.dtype.kind != "c":
+            kind, rows = self._language.type(flat.dtype), _rows(flat, self._language)
+            self.lines += self._language.printed([Table(kind, name, flat.size, tuple(rows))])
+            return name
+        # C99 has no constant expression for a complex number with an infinite part: its parts are listed.
+        part = real_type(flat.dtype)
+        kind = c_type(flat.dtype)
+        head = (
+            f"static const union {{ {c_type(part)} parts[{2 * flat.size}]; {kind} values[{flat.size}]; }} {name} = {{{{"
+        )
+        self.lines += [head, *(f"    {row}" for row in _rows(flat.view(part), self._language)), "}};"]
+        return f"{name}.values"
+
+
+def _rows(flat: np.ndarray[Any, Any], language: Language) -> list[str]:
+    words = " ".join(f"{language.literal(item, flat.dtype)}," for item in flat)
+    return textwrap.wrap(words, _COLUMNS - 4, break_on_hyphens=False)

@@ -1,0 +1,172 @@
+"""What C functions that stand alone do besides loops: checks, memory, sorting, and what comes from sizes."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from yota.emit.c.c_types import is_known, literal
+from yota.emit.c.lines import Needs
+from yota.emit.language import Language, filled
+from yota.emit.tree import Assign, Copy, Fill, Loop, Scope, Statement, Variable
+from yota.errors import CodegenError
+from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap, Positions
+from yota.ir.tape import Guard, Op, Tape
+from yota.schedule.nests.index_patterns import is_uniform
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A further input of a tape, which its function computes from sizes before all else.
+
+    kind: the type of its elements.
+    text: the value of a number.
+    count: how many elements there are; 0 for a number.
+    loops, element: the statement that puts one element in place, and the loops that it stands in.
+    counted: whether ``at`` counts the elements.
+    counting: whether it is the array of all places of an axis.
+    """
+
+    name: str
+    kind: str
+    text: str
+    count: int = 0
+    loops: tuple[Loop, ...] = ()
+    element: Assign | None = None
+    counted: bool = False
+    counting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a function takes from sizes.
+
+    names: names of the sizes.
+    made: the last inputs of the tape.
+    on_stack: bytes of an intermediate array that may stand on the stack.
+    may_be_none: whether a number of elements is 0 at some sizes.
+    """
+
+    names: tuple[str, ...] = ()
+    made: tuple[Made, ...] = ()
+    on_stack: int = 2_048
+    may_be_none: Callable[[int], bool] = lambda count: False
+
+
+def put_in_place(made: Sequence[Made], language: Language) -> list[Statement]:
+    """Statements that compute arrays; those in the same loops run in them together."""
+    found: list[Statement] = []
+    arrays = (each for each in made if each.count)
+    for (loops, counted), group in itertools.groupby(arrays, key=lambda each: (each.loops, each.counted)):
+        body: list[Statement] = [each.element for each in group if each.element is not None]
+        body += [Assign("at", "1", "+=")] if counted else []
+        for loop in reversed(loops):
+            body = [replace(loop, body=tuple(body))]
+        found += [Scope((Variable(language.size(), "at", "0"), *body))] if counted else body
+    return found
+
+
+def is_sort(tape: Tape, op: Op) -> bool:
+    """Whether an op finds the places of real numbers along an axis from the smallest on."""
+    type = tape.types[op.operands[0]] if op.semantics.positions == Positions.SORTED else None
+    return type is not None and bool(type.shape) and is_known(type.dtype) and type.dtype.kind != "c"
+
+
+def is_ordered(tape: Tape, op: Op) -> bool:
+    """Whether an op is done here."""
+    if op.access == AccessMap.WRITE and op.keyword("index") == (GATHER,):
+        return all(is_known(tape.types[each].dtype) for each in (*op.operands, op.result))
+    return is_sort(tape, op)
+
+
+def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Needs) -> list[str]:
+    """The call that puts the places of ``source`` in order; ``spare`` is memory for twice as many as an axis has."""
+    type, axis = tape.types[op.operands[0]], op.keyword("axis")
+    name = "sorted_places" if type.dtype.kind == "f" else "whole_sorted_places"
+    function = called(name, tape, op, needs)
+    axis %= type.ndim
+    rows, step = math.prod(type.shape[:axis]), math.prod(type.shape[axis + 1 :])
+    given = ", ".join((target, source, str(rows), str(type.shape[axis]), str(step), spare))
+    return filled(f"{function}({given});")
+
+
+def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[Statement]:
+    """Statements that write values at places, of which the last one stays; ``texts`` are those of the operands."""
+    source, value, places = texts
+    type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
+    start: Statement = Copy(target, source, type.size)
+    if constant is not None and is_uniform(constant):
+        start = Fill(target, type.size, literal(np.asarray(constant).reshape(-1)[0], type.dtype), False)
+    shape = tape.types[op.operands[1]].shape
+    element = value if not shape else f"{value}[0]" if shape == (1,) else f"{value}[at]"
+    count = tape.types[op.operands[2]].size
+    return [start, f"for (ptrdiff_t at = 0; at < {count!s}; at++)", f"    {target}[{places}[at]] = {element};"]
+
+
+NO_MEMORY = -1
+"""What a function returns if there is no memory for its intermediate arrays."""
+WRONG_SIZES = -2
+"""What a function returns if sizes are too small for what it does."""
+OUT_OF_BOUNDS = -3
+"""What a function returns if an array of indices has one that is out of bounds for its axis."""
+
+
+def framed(own: Sequence[str], heap: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Statements between getting memory and giving it back."""
+    if not heap and "    goto done;" not in lines:
+        return [*own, *lines, "return 0;"]
+    found = [*own, f"int status = {NO_MEMORY if heap else 0};"]
+    if heap:
+        found += filled(f"if ({' || '.join(f'{name} == NULL' for name in heap)})")
+        found += ["    goto done;", "status = 0;"]
+    return [*found, *lines, "", "done:", *(f"free({name});" for name in heap), "return status;"]
+
+
+def failed(tape: Tape, guard: Guard, text: str, language: Language) -> str:
+    """The condition under which a decision would be another one."""
+    expected, type = guard.expected, tape.types[guard.variable]
+    if type.shape:
+        raise CodegenError(
+            f"the function decides by the values of a whole array, which generated {language.name} does not check"
+        )
+    if guard.kind == "bool" or isinstance(expected, (bool, np.bool_)):
+        if type.dtype.kind == "b":
+            return language.applied("logical_not", type.dtype, text) if expected else text
+        zero = language.literal(0, type.dtype)
+        return language.applied("equal" if expected else "not_equal", type.dtype, text, zero)
+    if expected != expected:
+        return language.applied("equal", type.dtype, text, text)
+    value = text
+    if guard.kind == "int" and type.dtype.kind == "f":
+        value = language.applied("trunc", type.dtype, text)
+    return language.applied("not_equal", type.dtype, value, language.literal(expected, type.dtype))
+
+
+def called(name: str, tape: Tape, op: Op, needs: Needs) -> str:
+    """The inline function that does an op, which the file has then."""
+    dtype = tape.types[op.operands[0]].dtype
+    found = needs.language.part(name, dtype)
+    if found is None:
+        raise CodegenError(refusal(tape, op, needs.language))
+    needs.parts.add((name, dtype.name))
+    return found
+
+
+def refusal(tape: Tape, op: Op, language: Language) -> str:
+    """Why an op is refused, where it stands, and what to do instead."""
+    target = op.primitive.target or op.name
+    target = op.name if target.startswith("yota.") else target
+    types = ", ".join(str(tape.types[operand]) for operand in op.operands)
+    place = op.location
+    line = linecache.getline(place.filename, place.line).strip() if place else ""
+    where = f"\n  {place}: {line}" if place and line else ""
+    return (
+        f"{target} of {types} cannot be said in {language.name}{language.needs}{where}\n"
+        'Generate a module for NumPy instead (target="numpy"), or compute this outside and pass it as an argument.'
+    )

@@ -1,0 +1,242 @@
+"""A language that loops are generated in: spellings from a table, statements from templates."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.emit.names import Names
+from yota.emit.render import macros, template_text
+from yota.emit.spelling import Spelling
+from yota.emit.tree import Define, Loop, Memory, Remark, Room, Scope, Statement, Variable
+from yota.ir import extents
+from yota.ir.extents import AND, ATOM, CHOICE, NOT, OR, PRODUCT, UNARY, Spelled
+from yota.ir.types import TensorType
+
+_WIDTH = 88
+_MARKS = (" + ", " - ", " * ", ", ", " / ")
+
+
+_KINDS = {"f": "real", "i": "whole", "u": "unsigned", "b": "truth", "c": "complex"}
+ALIASES = {
+    "mod": "remainder", "true_divide": "divide", "pow": "power", "abs": "absolute", "fabs": "absolute",
+    "conj": "conjugate", "radians": "deg2rad", "degrees": "rad2deg",
+}  # fmt: skip
+
+
+class Language:
+    """A language: its table, ``language.ini`` in its folder of templates, says everything that no method here does.
+
+    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
+        elements where several elements are chosen in one round of a loop (its bug 114375).
+    inlines: whether all loops stand in the function, rather than in functions that it calls.
+    needs: what else is needed, for a message.
+    """
+
+    reads_apart = False
+    inlines = True
+    needs = ""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    @functools.cached_property
+    def table(self) -> dict[str, dict[str, str]]:
+        """Sections of the table."""
+        import configparser  # only a process that generates code pays for it
+
+        # `Math.sin` is not `math.sin`, and `%` is an operator.
+        found = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",), interpolation=None)
+        found.optionxform = str  # type: ignore[assignment, method-assign]
+        found.read_string(template_text(f"{self.folder}/language.ini"))
+        return {section: dict(found[section]) for section in found.sections()}
+
+    def __getitem__(self, key: str) -> str:
+        return self.table["language"].get(key, "")
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return self["name"]
+
+    def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+        """How a primitive is written, from the section for the kind of its operands."""
+        entry = self.entry(dtype.kind, name)
+        return self.spelling(entry) if entry else None
+
+    def entry(self, kind: str, name: str) -> str:
+        """The entry of a primitive for a kind of operands; empty if there is none."""
+        name = ALIASES.get(name, name)
+        sections = (_KINDS.get(kind, ""), "any" if kind in "fiu" else "")
+        return next((self.table[each][name] for each in sections if name in self.table.get(each, ())), "")
+
+    def spelling(self, entry: str) -> Spelling:
+        """An entry with how tightly it binds, and its operands must."""
+        word, text = entry.split(" ", 1)
+        level: int = getattr(extents, word)
+        needs = {CHOICE: (OR, OR, CHOICE), UNARY: (UNARY,), ATOM: (CHOICE,) * 3}.get(level, (level, level + 1))
+        if level in range(AND, PRODUCT + 1) and "{1}" not in text:
+            needs = (level if level == NOT or text.startswith("{0}") else level + 1,)
+        function = text.partition("(")[0].replace("{f}", "").replace("_{type}", "")
+        return Spelling(text, level, needs, part=function if function in self.parts() else "")
+
+    def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
+        """A value in another dtype."""
+        if source == dtype:
+            return text
+        kinds = [_KINDS[each.kind].replace("unsigned", "whole") for each in (source, dtype)]
+        entry = self.table["casts"].get(" to ".join(kinds))
+        if entry is None or not self.is_known(dtype) or not self.is_known(source):
+            return None
+        if entry == "{0}":
+            return text
+        spelling = self.spelling(entry)
+        return Spelled(spelling.text.format(text.within(spelling.needs[0])), spelling.level)
+
+    def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
+        """An expression of exactly this number."""
+        literals = self.table["literals"]
+        if dtype.kind == "b":
+            return Spelled(literals["true" if value else "false"])
+        if dtype.kind in "iu":
+            return _signed(literals["whole"].format(abs(int(value))), int(value) < 0)
+        number = float(value)
+        if math.isnan(number):
+            return Spelled(literals["nan"])
+        size = abs(number)
+        text = literals["inf"] if math.isinf(size) else literals["real"].format(repr(size))
+        return _signed(text, math.copysign(1.0, number) < 0)
+
+    def is_known(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the table has this dtype."""
+        return dtype.name in self.table["types"]
+
+    def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
+        """The type of an element of an array, or of a value."""
+        types = self.table["types"]
+        return types.get(f"{dtype.name} value", types[dtype.name]) if value else types[dtype.name]
+
+    def size(self) -> str:
+        """The type of a counter."""
+        return self.table["types"]["size"]
+
+    def shown(self, type: TensorType) -> str:
+        """The type of a parameter for a reader."""
+        return self.type(type.dtype, value=not type.shape)
+
+    def result(self, name: str) -> str:
+        """A number that the function returns, where it is read or written."""
+        return name
+
+    def element(self, array: str, place: str) -> str:
+        """An element of an array."""
+        return self["element"].format(array=array, place=place)
+
+    def smaller(self, one: str, other: str) -> str:
+        """The smaller of two sizes."""
+        return self["smaller"].format(one, other)
+
+    def larger(self, one: str, other: str) -> str:
+        """The larger of two sizes."""
+        return self["larger"].format(one, other)
+
+    def names(self, function: str, known: Iterable[str] = ()) -> Names:
+        """Names for a function."""
+        return _OwnNames([*self["reserved"].split(), *self.parts(), function, *known], bool(self["lower"]))
+
+    def file_names(self) -> Names:
+        """Names of the functions of a file."""
+        return self.names("")
+
+    def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
+        """The inline function ``name``, which is one for all dtypes."""
+        return name if name in self.parts() else None
+
+    @functools.cache  # noqa: B019  (languages live as long as the process)
+    def parts(self) -> dict[str, str]:
+        """Texts of the inline functions that the language's spellings call, by name."""
+        text = template_text(f"{self.folder}/parts.txt")
+        return {block.split("\n", 1)[0]: block.split("\n", 1)[1].rstrip() for block in text.split("\n@ ")[1:]}
+
+    def called(self, text: str) -> list[str]:
+        """Texts of the inline functions that a text calls, and that these call."""
+        found: dict[str, str] = {}
+        waiting = [text]
+        while waiting:
+            words = set(re.findall(r"\w+", waiting.pop()))
+            for name in sorted(words & (self.parts().keys() - found.keys())):
+                found[name] = self.parts()[name]
+                waiting.append(found[name])
+        return [found[name] for name in sorted(found)]
+
+    def applied(self, name: str, dtype: np.dtype[Any], *texts: str) -> Spelled:
+        """A primitive of expressions of ``dtype``, which bind tightly."""
+        spelling = self.spell(name, dtype, np.dtype(bool))
+        assert spelling is not None
+        return Spelled(spelling.text.format(*texts), spelling.level)
+
+    def printed(self, statements: Iterable[Statement]) -> list[str]:
+        """Statements as lines."""
+        found: list[str] = []
+        more = f" {self['more']}" if self["more"] else ""
+        for each in statements:
+            if isinstance(each, str):
+                found.append(each)
+                continue
+            body = [self.scoped(each.body)] if isinstance(each, (Loop, Scope)) else []
+            text = macros(f"{self.folder}/statements.jinja", type(each).__name__)(each, *body)
+            lines = text.split("\n")[:-1]
+            found += lines if len(lines) != 1 or isinstance(each, Remark) else filled(lines[0], more)
+        return found
+
+    def scoped(self, statements: Sequence[Statement]) -> list[str]:
+        """The lines of a scope, with declarations ahead where the language has them there."""
+        lines = self.printed(statements)
+        named = [each for each in statements if isinstance(each, (Define, Loop, Memory, Room, Variable))]
+        if not self["ahead"] or not named:
+            return lines
+        template = f"{self.folder}/statements.jinja"
+        declared = dict.fromkeys(macros(template, "Declared")(each).strip() for each in named)
+        return macros(template, "Block")(list(declared), lines).split("\n")[:-1]
+
+
+def filled(statement: str, more: str = "", width: int = _WIDTH) -> list[str]:
+    """A statement in lines that are not too long; ``more`` ends those that the next one continues."""
+    lines: list[str] = []
+    rest = statement
+    indent = ""
+    while len(indent) + len(rest) > width:
+        cut = max(rest.rfind(mark, 0, width - len(indent)) for mark in _MARKS)
+        if cut <= 0:
+            break
+        cut += 1
+        lines.append(indent + rest[:cut].rstrip() + more)
+        rest, indent = rest[cut:].lstrip(), "    "
+    return [*lines, indent + rest]
+
+
+class _OwnNames(Names):
+    """Names that are no words of a language; ``lower`` if it does not tell capitals."""
+
+    def __init__(self, reserved: Iterable[str], lower: bool) -> None:
+        super().__init__(reserved)
+        self._lower = lower
+
+    def fresh(self, hint: str) -> str:
+        """A name like ``hint`` that was not given before."""
+        return super().fresh(hint.lower() if self._lower else hint)
+
+
+def _signed(text: str, negative: bool) -> Spelled:
+    return Spelled(f"-{text}", UNARY) if negative else Spelled(text)
+
+
+@functools.cache
+def tabled(folder: str) -> Language:
+    """The language of a folder of templates."""
+    return Language(folder)

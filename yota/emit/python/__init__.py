@@ -1,0 +1,1 @@
+"""Emission of Python and NumPy code."""

@@ -1,1 +1,0 @@
-"""Standalone C: what a pair of files holds and how it is put together."""

@@ -1,1 +1,0 @@
-"""Standalone CUDA: what a pair of files holds and how it is put together."""

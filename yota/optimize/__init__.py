@@ -1,0 +1,1 @@
+"""Passes: optimizations from tape to tape."""

@@ -1,0 +1,114 @@
+"""Loop fission: elementwise ops on numbers that no trip hands on to the next leave a loop as ops on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from yota.ir.extents import Extent
+from yota.ir.infer import infer
+from yota.ir.inputs import Input
+from yota.ir.regions import Region
+from yota.ir.tape import Op
+from yota.optimize.rewrite import Rewriting
+
+_FEWEST_TRIPS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """What is left of a loop.
+
+    region, operands: the loop, with the operand of each input of its body but the first.
+    arrays: by number of an output of the body that was, the array of all its rows, which the loop no longer gives.
+    """
+
+    region: Region
+    operands: list[int]
+    arrays: Mapping[int, int]
+
+
+def parted(rewriting: Rewriting, region: Region, operands: Sequence[int]) -> Parted:
+    """Append ahead of a loop what can be computed for all trips at once."""
+    unchanged = Parted(region, list(operands), {})
+    if not region.is_fixed or region.trips is None or region.trips < _FEWEST_TRIPS:
+        return unchanged
+    return _Fission(rewriting, region, operands).parted() or unchanged
+
+
+class _Fission:
+    def __init__(self, rewriting: Rewriting, region: Region, operands: Sequence[int]) -> None:
+        self.rewriting, self.region, self.body = rewriting, region, region.body
+        given = dict(zip([entry.variable for entry in self.body.inputs[1:]], operands, strict=True))
+        entries = [entry.variable for entry in self.body.inputs]
+        self.operands = given
+        self.rows = {each: given[each] for each in entries[1 + region.carries : region.first_invariant]}
+        """Arrays of all trips."""
+        self.numbers: int | None = None
+        self.fixed = {each: given[each] for each in entries[region.first_invariant :]}
+
+    def parted(self) -> Parted | None:
+        """What is left; None if all of it is."""
+        region, body = self.region, self.body
+        moved = {op.result for op in body.ops if self._move(op)}
+        arrays: dict[int, int] = {}
+        for number in range(region.carries, len(body.outputs)):
+            output = body.outputs[number]
+            if output in self.rows:
+                arrays[number] = self.rows[output]
+            elif (same := self._outer(output)) is not None:
+                shape = (region.trips or 0, *body.types[output].shape)
+                arrays[number] = self.rewriting.emit("broadcast_to", (same,), {"shape": shape})
+        ops = tuple([op for op in body.ops if op.result not in moved])
+        # Each array that goes between costs more than a few operations.
+        if len(ops) > len(moved) or not (moved or arrays):
+            return None
+        outputs = tuple([each for number, each in enumerate(body.outputs) if number not in arrays])
+        wanted = {*outputs, *(operand for op in ops for operand in op.operands)}
+        entries = [entry.variable for entry in body.inputs]
+        rows = [each for each in self.rows if each in wanted]
+        fixed = [each for each in self.fixed if each in wanted and each not in body.constants]
+        order = [*entries[: 1 + region.carries], *rows, *fixed]
+        inputs = tuple([Input(each, number, f"c{number}" if number else "i") for number, each in enumerate(order)])
+        tape = replace(body, ops=ops, outputs=outputs, inputs=inputs)
+        outside = {**self.operands, **self.rows, **self.fixed}
+        operands = [outside[each] for each in order[1:]]
+        return Parted(replace(region, body=tape, slices=len(rows)), operands, arrays)
+
+    def _outer(self, variable: int) -> int | None:
+        """What is the same in each trip, as it is outside of the loop."""
+        if variable not in self.fixed and variable in self.body.constants:
+            value, type = self.body.constants[variable], self.body.types[variable]
+            self.fixed[variable] = self.rewriting.builder.constant_of(value, type)
+        return self.fixed.get(variable)
+
+    def _numbers(self) -> int | None:
+        """The numbers of all trips; None if how many depends on sizes."""
+        if self.numbers is None and not isinstance(self.region.trips, Extent):
+            found = np.arange(self.region.trips or 0)
+            found.flags.writeable = False
+            self.numbers = self.rewriting.builder.constant(found)
+        return self.numbers
+
+    def _move(self, op: Op) -> bool:
+        """Whether an op was put ahead of the loop."""
+        types, index = self.body.types, self.body.inputs[0].variable
+        if not op.primitive.elementwise or any(types[each].shape for each in (op.result, *op.operands)):
+            return False
+        moving = [each for each in op.operands if each in self.rows or each == index]
+        operands = [
+            self._numbers() if each == index else self.rows[each] if each in self.rows else self._outer(each)
+            for each in op.operands
+        ]
+        known = [each for each in operands if each is not None]
+        if len(known) < len(operands):
+            return False
+        self.rewriting.builder.location = op.location
+        found = infer(op.primitive, tuple([self.rewriting.type(each) for each in known]), op.static)
+        if found.dtype != types[op.result].dtype or (not moving and found.weak != types[op.result].weak):
+            return False
+        made = self.rows if moving else self.fixed
+        made[op.result] = self.rewriting.emit(op.primitive, known, op.static, found)
+        return True

@@ -1,0 +1,77 @@
+"""The passes in their order, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from yota.ir.tape import Rewrite, Tape
+from yota.ir.verify import is_on
+from yota.ir.verify import verify as checked
+from yota.optimize import cse, dce, fold, inline, scalarize, simplify
+from yota.optimize import loop_bodies as loops
+
+
+def passes(
+    *, strict: bool = False, inlined: bool = True, compiled: bool = False, looped: bool = False
+) -> tuple[tuple[str, Rewrite], ...]:
+    """Names and passes in order; what unrolling brings to light is simplified again."""
+    algebra: tuple[tuple[str, Rewrite], ...] = (
+        ("fold", fold.run),
+        ("simplify", lambda tape: simplify.run(tape, strict=strict)),
+        ("cse", cse.run),
+        ("dce", dce.run),
+    )
+    # What the value and its derivative have in common stays common, before either is rewritten.
+    shared: tuple[tuple[str, Rewrite], ...] = (("cse", cse.run),) if strict else ()
+    return (
+        *([("inline", lambda tape: inline.run(tape, strict=strict, compiled=compiled))] if inlined else []),
+        *shared,
+        *algebra,
+        ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped)),
+        *algebra,
+    )
+
+
+def names() -> tuple[str, ...]:
+    """Names of the passes, each once."""
+    return tuple(dict.fromkeys(name for name, _ in passes()))
+
+
+def run(
+    tape: Tape,
+    *,
+    strict: bool = False,
+    inlined: bool = True,
+    compiled: bool = False,
+    looped: bool = False,
+    once: bool = False,
+    until: str | None = None,
+    verify: Callable[[Tape], object] | None = None,
+) -> Tape:
+    """``tape`` after all passes.
+
+    strict: leave what the value is computed from as the user wrote it, to the bit.
+    inlined: whether primitives with a primal of their own are replaced by it; before a tape is differentiated they must
+        stay, because their rules count.
+    compiled: whether the code will be compiled, so that scalar ops are cheap.
+    looped: whether the tape is the body of a loop.
+    once: whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
+    until: stop after the first pass of this name.
+    verify: called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
+    """
+    if verify is None and is_on():
+        verify = checked
+
+    def improve(body: Tape) -> Tape:
+        return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True)
+
+    tape = loops.run(tape, improve, moves=not strict)
+    for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped):
+        if once and name == "scalarize" and scalarize.is_scalar(tape):
+            break
+        tape = rewrite(tape)
+        if verify is not None:
+            verify(tape)
+        if name == until:
+            break
+    return tape

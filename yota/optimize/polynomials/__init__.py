@@ -1,0 +1,1 @@
+"""Symbolic factoring of polynomial arithmetic: import, factor, share, export."""

@@ -1,0 +1,245 @@
+"""Rules of `simplify` for reads and writes at static indices: elements are taken from where they were put."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yota.ir.access_maps import viewed
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pattern_shape
+from yota.ir.semantics import JOINS, VIEWS, AccessMap
+from yota.ir.tape import Op
+from yota.optimize.array_writes import covers, is_basic, positions
+from yota.optimize.case import Case, Rule
+
+_LONGEST_WALK = 64
+
+
+def _whole(case: Case) -> int | None:
+    """A read of everything."""
+    index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
+    if len(index) != len(shape):
+        return None
+    if all(isinstance(e, Slice) and (e.start, e.stop, e.step) == (0, n, 1) for e, n in zip(index, shape, strict=True)):
+        return case.same(case.operands[0])
+    return None
+
+
+def _element(case: Case) -> tuple[int, ...] | None:
+    """The index, if it is of one element."""
+    index = case.keyword("index")
+    return index if index and all(isinstance(entry, int) for entry in index) else None
+
+
+def _of_read(case: Case) -> int | None:
+    """``x[i][j]`` in one step."""
+    inner = case.definition(case.operands[0], "getitem")
+    if inner is None or len(inner.operands) > 1 or len(case.operands) > 1:
+        return None
+    source = inner.operands[0]
+    index = compose(inner.keyword("index"), case.keyword("index"))
+    return None if index is None else case.make("getitem", (source,), {"index": index}, case.type)
+
+
+def compose(first: Index, second: Index) -> Index | None:
+    """The index that does what ``second`` does after ``first``; None if there is none."""
+    if any(entry is GATHER or entry is NEWAXIS for entry in (*first, *second)):
+        return None
+    outer = iter(second)
+    found: list[int | Slice] = []
+    for entry in first:
+        if isinstance(entry, int):
+            found.append(entry)
+            continue
+        assert isinstance(entry, Slice)
+        chosen = next(outer)
+        if isinstance(chosen, int):
+            found.append(entry.start + chosen * entry.step)
+            continue
+        assert isinstance(chosen, Slice)
+        count, step = chosen.count(), entry.step * chosen.step
+        if not count:
+            return None
+        start = entry.start + chosen.start * entry.step
+        stop: int | None = start + (count - 1) * step + (1 if step > 0 else -1)
+        found.append(Slice(start, None if stop == -1 else stop, step))
+    return tuple(found)
+
+
+def _of_view(case: Case) -> int | None:
+    """An element of a reshaped, transposed or broadcast array."""
+    index, inner = _element(case), case.definition(case.operands[0])
+    if index is None or inner is None or inner.access not in VIEWS:
+        return None
+    shape = case.type_of(inner.operands[0]).shape
+    if inner.access == AccessMap.RESHAPE:
+        flat = np.ravel_multi_index(index, case.type_of(case.operands[0]).shape)
+        return _one(case, inner.operands[0], tuple(map(int, np.unravel_index(int(flat), shape))))
+    return _one(case, inner.operands[0], viewed(inner, index, shape, 0))
+
+
+def _of_join(case: Case) -> int | None:
+    """An element of a stack or a concatenation."""
+    index, inner = _element(case), case.definition(case.operands[0])
+    if index is None or inner is None or inner.access not in JOINS:
+        return None
+    axis = inner.keyword("axis")
+    position = index[axis]
+    if inner.access == AccessMap.STACK:
+        return _one(case, inner.operands[position], index[:axis] + index[axis + 1 :])
+    for source in inner.operands:
+        extent = case.type_of(source).shape[axis]
+        if position < extent:
+            break
+        position -= extent
+    return _one(case, source, (*index[:axis], position, *index[axis + 1 :]))
+
+
+def _one(case: Case, source: int, where: tuple[int, ...]) -> int | None:
+    if case.type_of(source).dtype != case.type.dtype:
+        return None
+    return case.make("getitem", (source,), {"index": where}, case.type) if where else case.same(source)
+
+
+def _of_setitem(case: Case) -> int | None:
+    """What was written there, or a read of what was there before if all writes went elsewhere."""
+    index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
+    if case.definition(case.operands[0], "setitem") is None or not is_basic(index):
+        return None
+    source, write = case.writes.meeting(case.simplifier.rewriting.builder, case.operands[0], index, shape)
+    if write is not None:
+        found = _written(case, write, index, shape)
+        if found is not None:
+            return found
+    if source == case.operands[0]:
+        return None
+    return case.make("getitem", (source,), case.static, case.type)
+
+
+def _written(case: Case, write: Op, index: Index, shape: tuple[int, ...]) -> int | None:
+    """The part of a written value that ``index`` reads, if it reads nothing else."""
+    written = write.keyword("index")
+    if not is_basic(written):
+        return None
+    places: list[int | Slice] = []
+    extents: list[int] = []
+    for there, here, extent in zip(written, index, shape, strict=True):
+        place = _within(there, here, extent)
+        if place is None:
+            return None
+        if isinstance(there, Slice):
+            places.append(place)
+            extents.append(there.count())
+    value = write.operands[1]
+    given = case.type_of(value).shape
+    if len(given) > len(places) or case.type_of(value).dtype != case.type.dtype:
+        return None
+    first = len(places) - len(given)
+    inside: list[int | Slice] = []
+    for place, extent, own in zip(places[first:], extents[first:], given, strict=True):
+        if own != extent and isinstance(place, Slice):
+            return None  # it was broadcast
+        inside.append(place if own == extent else 0)
+    part = case.make("getitem", (value,), {"index": tuple(inside)}) if inside else value
+    return part if case.type_of(part) == case.type else case.same(part)
+
+
+def _within(written: object, read: object, extent: int) -> int | Slice | None:
+    """Where in the written part an entry reads; None if it reads outside of it. A number was written whole."""
+    if isinstance(written, int):
+        return 0 if written == read else None
+    assert isinstance(written, Slice)
+    if written == read:
+        return Slice(0, written.count())
+    if isinstance(read, int):
+        covered = positions(written, extent)
+        return covered.index(read) if read in covered else None
+    return read if isinstance(read, Slice) and written == Slice(0, extent) else None
+
+
+def _of_scatter(case: Case) -> int | None:
+    """An element of assembled pieces, each one element too."""
+    index, inner = _element(case), case.definition(case.operands[0], "scatter")
+    if index is None or inner is None:
+        return None
+    indices = inner.keyword("indices")
+    if len(indices) > _LONGEST_WALK or not all(isinstance(entry, int) for each in indices for entry in each):
+        return None
+    hits = [piece for piece, where in zip(inner.operands, indices, strict=True) if where == index]
+    if not hits:
+        return case.constant(case.type.dtype.type(0))
+    total = hits[0]
+    for hit in hits[1:]:
+        total = case.make("add", (total, hit), (), case.type)
+    return case.same(total)
+
+
+RULES: tuple[Rule, ...] = (_whole, _of_read, _of_view, _of_join, _of_setitem, _of_scatter)
+
+
+def _written_over(case: Case) -> int | None:
+    """A write over all that an earlier one wrote, which nobody needs any more."""
+    array, *rest = case.operands
+    index, earlier = case.keyword("index"), case.definition(array, "setitem")
+    if earlier is None or not case.single(array) or not is_basic(index) or not is_basic(earlier.keyword("index")):
+        return None
+    if not covers(index, earlier.keyword("index"), case.type.shape):
+        return None
+    return case.make("setitem", (earlier.operands[0], *rest), case.static, case.type)
+
+
+def _written_back(case: Case) -> int | None:
+    """``x`` with ``x[i]`` written to ``i``."""
+    array, value, *places = case.operands
+    read = case.definition(value, "getitem")
+    if places or read is None or read.operands != (array,) or read.static != case.static:
+        return None
+    return array if is_basic(case.keyword("index")) else None
+
+
+def _put_at_zeros(case: Case) -> int | None:
+    """``x`` with zeros written to ``i``, and pieces added of which one fills ``i``: the adjoint of ``x[i] += a``.
+
+    A negative zero stays one; in the value a sum with zero would make it positive.
+    """
+    if not case.simplifier.derived:
+        return None
+    for one, other in (case.operands, case.operands[::-1]):
+        write, pieces = case.definition(one, "setitem"), case.definition(other, "scatter")
+        if write is None or pieces is None or len(write.operands) != 2 or case.value(write.operands[1]) != 0:
+            continue
+        index, indices = write.keyword("index"), pieces.keyword("indices")
+        if len(pieces.operands) != len(indices) or not is_basic(index) or index not in indices:
+            continue
+        filled = indices.index(index)
+        piece = pieces.operands[filled]
+        if case.type_of(piece).shape != pattern_shape(index, (), case.type.shape) or not _agree(case, write, piece):
+            continue
+        whole = case.make("setitem", (write.operands[0], piece), write.static, case.type)
+        rest = pieces.operands[:filled] + pieces.operands[filled + 1 :]
+        if not rest:
+            return whole
+        static = {**dict(pieces.static), "indices": indices[:filled] + indices[filled + 1 :]}
+        return case.make("add", (whole, case.make("scatter", rest, static, case.type)), (), case.type)
+    return None
+
+
+def _put_everywhere(case: Case) -> int | None:
+    """One piece added to all places of zeros.
+
+    A negative zero stays one; in the value a sum with zero would make it positive.
+    """
+    index, shape = case.keyword("indices")[0], case.type.shape
+    if len(case.operands) != 1 or case.type_of(case.operands[0]) != case.type or not case.simplifier.derived:
+        return None
+    return case.operands[0] if index == tuple(Slice(0, extent) for extent in shape) else None
+
+
+def _agree(case: Case, write: Op, piece: int) -> bool:
+    """Whether all that is added has one dtype."""
+    types = (case.type_of(variable) for variable in (*case.operands, write.operands[0], piece))
+    return all(type.dtype == case.type.dtype for type in types)
+
+
+EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back)}
+
+LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_put_everywhere,)}

@@ -1,0 +1,1 @@
+"""Standalone modules: public functions, checks and banner around the generated kernels."""

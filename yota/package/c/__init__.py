@@ -1,0 +1,1 @@
+"""Standalone C files and extension modules."""

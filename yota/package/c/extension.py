@@ -1,0 +1,179 @@
+"""The Python extension around a C file, and what builds it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from yota.emit.c.c_plan import KernelPlan
+from yota.emit.c.kernels import argument_of, result_of
+from yota.emit.c.parts import preludes
+from yota.emit.numpy_literals import dtype_text
+from yota.emit.render import render
+from yota.errors import ArgumentError
+from yota.ir.types import TensorType
+from yota.package.c.interface import Function
+
+_WORTH_RELEASING = 10_000
+"""Numbers that a function takes and gives from which on other Python threads may run meanwhile."""
+_RAISE = "raise_status"
+
+
+@dataclass(frozen=True, slots=True)
+class SizedCall:
+    """How Python calls functions that take sizes.
+
+    sizes: their names.
+    found: which axes of which arguments tell them.
+    open: the size that stands for any number of axes; empty if there is none.
+    taken, made: C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.
+    """
+
+    sizes: tuple[str, ...]
+    found: Mapping[str, tuple[tuple[str, int], ...]]
+    open: str = ""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+
+
+def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
+    """``call`` with any number of axes in the place of the last size.
+
+    Raises ArgumentError if a result has an axis of another length that comes from them.
+    """
+    size = call.sizes[-1]
+    taken: dict[str, str] = {}
+    made: dict[str, str] = {}
+    for kernel in kernels:
+        for argument in kernel.arguments:
+            *first, last = argument.shape.split(", ")
+            if last == size:
+                taken[argument.name] = f"(const npy_intp[]){{{', '.join(first)}}}" if first else "NULL"
+        for result in kernel.results:
+            extents = result.shape.split(", ")
+            if any(size in re.findall(r"\w+", each) and each != size for each in extents):
+                raise ArgumentError(f"{result.name} has an axis of {result.shape} elements, which further axes are not")
+            if size in extents:
+                made[result.name] = ", ".join("-1" if each == size else each for each in extents)
+    return replace(call, open=size, taken=taken, made=made)
+
+
+def called_from_python(functions: Sequence[Function]) -> tuple[KernelPlan, ...]:
+    """The plans of the Python functions around public C functions."""
+    return tuple(_wrapped(each) for each in functions if each.public)
+
+
+def extension(
+    stem: str,
+    functions: Sequence[Function],
+    kernels: tuple[KernelPlan, ...],
+    head: Sequence[str],
+    decisions: Sequence[str],
+    *,
+    sizes: str = "",
+    call: SizedCall | None = None,
+    looks: bool = False,
+    complex: bool,
+) -> dict[str, str]:
+    """Texts of the extension module named ``stem`` and of the files that build it.
+
+    functions: the functions of the C file.
+    kernels: those that Python may call, as it does.
+    head: what its files say at their tops.
+    decisions: what was decided when the function was recorded, in the order of the numbers that functions return.
+    sizes: what sizes must be, in words; empty if they are numbers.
+    call: where sizes come from.
+    looks: whether functions look at indices.
+    Raises ArgumentError if a Python module cannot have this name.
+    """
+    if not stem.isidentifier():
+        raise ArgumentError(f"a Python module cannot be called {stem!r}; choose another file name for the extension")
+    public = [each for each in functions if each.public]
+    plan = {
+        "banner": tuple(head),
+        "hashes": tuple(f"# {line}".rstrip() for line in head),
+        "module": stem,
+        "header": f"{stem}.h",
+        "complex": complex,
+        "kernels": kernels,
+        "methods": tuple((each.name, _quoted(_documentation(each, call.open if call else ""))) for each in public),
+        "stubs": tuple(map(_stub, public)),
+        "preludes": _preludes(kernels, call),
+        "decisions": tuple(map(_quoted, decisions)),
+        "sizes": sizes,
+        "looks": looks,
+        "call": call,
+    }
+    return {
+        f"{stem}module.c": render("c/pair/extension.c.jinja", plan=plan),
+        f"{stem}.pyi": render("c/pair/stub.pyi.jinja", plan=plan),
+        "meson.build": render("c/pair/meson.build.jinja", plan=plan),
+        "pyproject.toml": render("c/pair/pyproject.toml.jinja", plan=plan),
+    }
+
+
+def _preludes(kernels: Sequence[KernelPlan], call: SizedCall | None) -> tuple[str, ...]:
+    """Templates of what takes arguments and makes results."""
+    if call is None:
+        return tuple(f"c/preludes/{name}.c.jinja" for name in preludes(kernels))
+    arrays = {each.name for kernel in kernels for each in kernel.arguments if each.shape}
+    found = [f"c/preludes/{name}.c.jinja" for name in preludes(kernels) if name != "take_array"]
+    found += ["c/pair/sized_array.c.jinja"] if arrays - set(call.taken) else []
+    found += ["c/pair/open_array.c.jinja"] if call.taken else []
+    return (*found, *(["c/pair/new_open_array.c.jinja"] if call.made else []))
+
+
+def _wrapped(function: Function) -> KernelPlan:
+    """The plan of the Python function around a C function."""
+    size = sum(math.prod(each.type.shape) for each in function.parameters)
+    return KernelPlan(
+        name=function.name,
+        remarks=(),
+        arguments=tuple(argument_of(each.name, each.type, True) for each in function.inputs),
+        results=tuple(
+            replace(result_of(each.name, each.type), allocate="PyArray_SimpleNew") for each in function.results
+        ),
+        partials=(),
+        lines=(),
+        extent=0,
+        work=0,
+        parallel=False,
+        released=size >= _WORTH_RELEASING,
+        runs=function.name,
+        failure=_RAISE,
+    )
+
+
+def _stub(function: Function) -> str:
+    """The function's types, for type checkers."""
+    taken = "".join(f"{each.name}: {_hint(each.type, taken=True)}, " for each in function.inputs)
+    given = [_hint(each.type, taken=False) for each in function.results]
+    result = given[0] if len(given) == 1 else f"tuple[{', '.join(given)}]"
+    return f"def {function.name}({taken}/) -> {result}: ..."
+
+
+def _hint(type: TensorType, *, taken: bool) -> str:
+    if type.shape:
+        return f"npt.NDArray[{dtype_text(type.dtype)}]"
+    if taken or type.weak:
+        return {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
+    return dtype_text(type.dtype)
+
+
+def _documentation(function: Function, open: str) -> str:
+    inputs = ", ".join(each.name for each in function.inputs)
+    # Callers from Python have no use for counts of operations, which come last, and for sizes.
+    own = itertools.takewhile(lambda line: not line.startswith("Operations:"), function.documentation)
+    lines = (line for line in own if not line.endswith("  in  ptrdiff_t"))
+    text = "\n".join(lines).rstrip()
+    text = re.sub(rf"\b{open}(?=[],])", "...", text) if open else text
+    return f"{function.name}({inputs}, /)\n--\n\n{text}"
+
+
+def _quoted(text: str) -> str:
+    """A C string literal of printable ASCII and line breaks."""
+    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").replace("\n", "\\n")
+    return f'"{inner}"'

@@ -1,0 +1,1 @@
+"""Standalone CUDA files and the Python files that launch their kernels."""

@@ -1,0 +1,217 @@
+"""A kernel: the generated function of a tape, cut out of its source and renamed to stand among others in one file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import keyword
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.emit.targets.generated import FIXED, Opening, Source
+from yota.emit.targets.numpy import generate
+from yota.errors import CodegenError
+from yota.ir import choices, factors, incomplete, orders
+from yota.ir.callables import name_of
+from yota.ir.plain_text import visible
+from yota.ir.tape import Tape
+from yota.optimize.pipeline import run
+from yota.package.constants import Constants
+from yota.package.formatting import logical_lines
+from yota.package.size_recordings import Sized
+
+OWN_PREFIX = "_own__"
+"""Ahead of the names of yota's own functions that a module has written out; no name of a user's has two underscores."""
+OWN_MODULES = (choices, factors, incomplete, orders)
+"""Where these functions are, which need nothing but `np`."""
+
+
+def with_own_names(text: str) -> str:
+    """Generated code that calls yota's own functions by the names that they have in a module.
+
+    >>> with_own_names("w, v = yota.ir.factors.eig(a)")
+    'w, v = _own__eig(a)'
+    """
+    for module in OWN_MODULES:
+        text = text.replace(f"import {module.__name__}\n", "").replace(f"{module.__name__}.", OWN_PREFIX)
+    return text
+
+
+def is_own(function: object) -> bool:
+    """Whether ``function`` is one of yota's own."""
+    return getattr(function, "__module__", "") in [module.__name__ for module in OWN_MODULES]
+
+
+def borrowed(text: str) -> list[str]:
+    """The definitions of yota's own functions that ``text`` calls."""
+    return [
+        inspect.getsource(getattr(module, name)).strip().replace(f"def {name}(", f"def {OWN_PREFIX}{name}(", 1)
+        for module in OWN_MODULES
+        for name in module.__all__
+        if f"{OWN_PREFIX}{name}(" in text
+    ]
+
+
+PRECONDITION = "_precondition"
+"""What makes the error of a guard that fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Functions of a module that compute the outputs of one tape.
+
+    name: the one to call, with an argument for each input of the tape.
+    blocks: texts of its functions and of what they need beside constants.
+    imports: statements that they rely on.
+    operations: what the banner says about its work.
+    sizes: names of the sizes that it takes last.
+    """
+
+    name: str
+    blocks: tuple[str, ...]
+    imports: tuple[str, ...]
+    operations: str
+    sizes: tuple[str, ...] = ()
+
+
+def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False, opening: Opening = FIXED) -> Kernel:
+    """The kernel of ``tape``; its constants go to ``constants``.
+
+    Raises CodegenError if the tape calls something that only this process has.
+    """
+    source = generate(run(tape, strict=strict), strict=strict, opening=opening)
+    return cut(source, name, constants, opening.sizes)
+
+
+def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = ()) -> Kernel:
+    """The kernel that ``source`` holds, under the name ``name``; of ``sizes`` it takes those that it needs."""
+    given = with_own_names(source.text)
+    tree = ast.parse(given)
+    renamed, imports = {"StaleTape": PRECONDITION}, []
+    for found, value in source.constants.items():
+        if isinstance(value, (np.ndarray, np.generic)):
+            renamed[found] = constants.array(found, np.asarray(value)) + ("" if np.ndim(value) else "[()]")
+        elif is_own(value):
+            renamed[found] = f"{OWN_PREFIX}{value.__name__}"
+        else:
+            module, renamed[found] = _importable(value)
+            imports.append(f"import {module}")
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            own = statement.name.startswith(source.entry)
+            rest = statement.name.removeprefix(source.entry) if own else f"_{statement.name.lstrip('_')}"
+            renamed[statement.name] = name + rest
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            target = statement.targets[0].id
+            value = ast.unparse(statement.value)
+            renamed[target] = name + target if target.startswith("_") else constants.display(target, value)
+    text = _renamed(given, renamed)
+    blocks = []
+    words = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    idle = [size for size in sizes if size not in words]
+    for statement, lines in _statements(text):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            imports.append(_admitted(statement))
+        elif isinstance(statement, ast.FunctionDef):
+            blocks.append(_annotated(statement, lines, idle))
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("deque("):
+            before = [line for line in lines if line.startswith("#")]
+            blocks.append(
+                "\n".join(
+                    [*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]
+                )
+            )
+    operations = source.operations.removesuffix("; 0 blocked loops")
+    return Kernel(name, tuple(blocks), tuple(imports), operations, tuple(size for size in sizes if size not in idle))
+
+
+def _importable(value: Any) -> tuple[str, str]:
+    """The module of a function of the user's, and the name by which code that imports that module calls it."""
+    module, name = str(getattr(value, "__module__", "")), str(getattr(value, "__qualname__", ""))
+    plain = all(map(str.isidentifier, [*module.split("."), name])) and module.isascii() and name.isascii()
+    apart = module.partition(".")[0] not in ("__main__", "yota")
+    if plain and apart and getattr(sys.modules.get(module), name, None) is value:
+        return module, f"{module}.{name}"
+    what = visible(name or name_of(value))
+    raise CodegenError(
+        f"the function calls {what}, which a module cannot import; define it at the top level of a module, or give it "
+        "a rule with a primal, so that its code is generated"
+    )
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """``text`` with names replaced where they are variables: not as attributes, nor as keywords of calls."""
+    lines = text.split("\n")
+    edits: list[tuple[int, int, int, str]] = []
+    depth, previous = 0, ""
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
+        if token.type == tokenize.OP:
+            depth += (token.string in "([{") - (token.string in ")]}")
+        is_keyword = depth > 0 and following.string == "=" and previous in (",", "(")
+        if token.type == tokenize.NAME and token.string in names and previous != "." and not is_keyword:
+            edits.append((token.start[0] - 1, token.start[1], token.end[1], names[token.string]))
+        if token.type not in (tokenize.NL, tokenize.COMMENT):
+            previous = token.string
+    for line, begin, end, name in reversed(edits):
+        lines[line] = lines[line][:begin] + name + lines[line][end:]
+    return "\n".join(lines)
+
+
+def _statements(text: str) -> Iterator[tuple[ast.stmt, list[str]]]:
+    """Each statement at the top level with its lines, those of comments right above it included."""
+    lines = text.split("\n")
+    for statement in ast.parse(text).body:
+        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", []))])
+        while first > 1 and lines[first - 2].startswith("#"):
+            first -= 1
+        yield statement, lines[first - 1 : statement.end_lineno]
+
+
+def _annotated(function: ast.FunctionDef, lines: list[str], idle: Sequence[str]) -> str:
+    """A function's text with hints in its signature, without the ``idle`` parameters."""
+    parameters = ", ".join(f"{each.arg}: Any" for each in function.args.args if each.arg not in idle)
+    text = "\n".join(lines)
+    for first, last in logical_lines(text):
+        if lines[first - 1].startswith("def "):
+            header = f"def {function.name}({parameters}) -> Any:"
+            return "\n".join([*lines[: first - 1], header, *map(_plain, lines[last:])])
+    raise CodegenError(f"no definition in {text[:60]!r}")
+
+
+def _plain(line: str) -> str:
+    return line if line.isascii() else visible(line)
+
+
+def _admitted(statement: ast.Import | ast.ImportFrom) -> str:
+    """The import statement, if a module may have it."""
+    names = [each.name for each in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+    for name in names:
+        if name.partition(".")[0] == "yota" or any(map(keyword.iskeyword, name.split("."))):
+            raise CodegenError(f"the function calls {name}, which a module without yota cannot have")
+    return ast.unparse(statement)
+
+
+def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Constants) -> Kernel:
+    """The kernel that computes ``tapes``, one for each size at which the function was traced.
+
+    Raises CodegenError if the tape calls something that only this process has.
+    """
+    found = sized.separated(tapes)
+    made, values = [each.text for each in found.varying], [each.values for each in found.varying]
+    opening = Opening(sized.samples.names, tuple(_checks(sized)), tuple(made), tuple(values))
+    return kernel_of(found.tape, name, constants, strict=sized.strict, opening=opening)
+
+
+def _checks(sized: Sized) -> Iterator[str]:
+    """Statements that refuse sizes for which the function has no value."""
+    conditions = sized.conditions
+    if failed := conditions.failed("or", 2):
+        yield f"if {failed}:"
+        yield f'    raise ValueError("sizes must be {conditions.described(2)}")'

@@ -1,0 +1,195 @@
+"""Holds a module for all sizes against tapes of one size each, at sizes that it was not made from."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.errors import ArgumentError, YotaError
+from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
+from yota.package.size_recordings import Sized
+from yota.package.subject import Call, Subject, subject_of
+from yota.run.gradient_layout import Wrt
+from yota.tracing.replay import evaluate
+
+_LARGE, _MOST_LARGE = 67, 3
+_LARGEST = 347
+"""A size from which on code has its general form, for one name at a time: arrays may have several axes of it."""
+_FEW, _FEW_TRIPS = 5, 13
+"""Sizes below which code is tried at each of them, and where it has loops over sizes."""
+_TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
+_MOST_ROWS = 256
+"""Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
+
+
+def proved(
+    text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], sized: Sized | None, *, strict: bool = False
+) -> None:
+    """Hold a module against yota at small sizes, at mixed ones and at a large one; strict values to the bit.
+
+    ``sized`` tells which sizes the module takes, and further small ones to try.
+
+    Raises ArgumentError if it computes something else there.
+    """
+    # Other threads may prove modules too.
+    module = types.ModuleType(f"yota.proved_{threading.get_ident()}")
+    # Named tuples look their module up by name.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, "<module under proof>", "exec"), module.__dict__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            names = call.dimensions()
+            # Code for any number of axes was made from recordings with other ones.
+            small = [] if sized is None else [size for size, _ in sized.small if set(size) == set(names)]
+            looped = sized is not None and sized.subjects[0].call.loops
+            small += [dict.fromkeys(names, extent) for extent in range(_FEW, _FEW_TRIPS) if looped]
+            largest = {each: 2 if position else _LARGEST for position, each in enumerate(names)}
+            for size in (*trials(names), largest, *small):
+                if sized is not None and not sized.conditions.allow(size):
+                    continue
+                try:
+                    for case in cases_at(name, call, wrt, wanted, size):
+                        _held(module, name, case, strict=strict)
+                except (ArithmeticError, IndexError, ValueError) as fault:
+                    place = "" if sized is None else sized.place(size)
+                    if isinstance(fault, YotaError):
+                        raise ArgumentError(f"{place}{fault}") from None
+                    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
+                    what = f"{type(fault).__name__}: {fault}"
+                    raise ArgumentError(f"{place}at {shown} the code for all sizes raises {what}") from None
+    finally:
+        del sys.modules[module.__name__]
+
+
+def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
+    """Sizes at which code for all of them is tried."""
+    same = [dict.fromkeys(names, size) for size in range(1, _FEW)]
+    mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
+    # An array that has many axes is large soon enough.
+    large = {name: _LARGE - 4 * position if position < _MOST_LARGE else 2 for position, name in enumerate(names)}
+    sizes = {tuple(size.values()): size for size in (*same, *mixed, large)}
+    return list(sizes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A call: the function, sizes, arguments, and what it should give, one after the other."""
+
+    name: str
+    size: Mapping[str, int]
+    inputs: tuple[Any, ...]
+    expected: tuple[Any, ...]
+    what: str
+
+    def check(self, found: Sequence[Any]) -> None:
+        """Raise unless the call gave what it should."""
+        single = is_single([*self.inputs, *self.expected])
+        for one, expected in zip(found, self.expected, strict=True):
+            compared(one, expected, self.what, single=single)
+
+
+def cases_at(title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapping[str, int]) -> Iterator[Case]:
+    """What the functions of a file, of which the first is ``title``, should give at one size."""
+    function, arguments = call.arguments(size)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            value = function(*arguments.values)
+    except Exception:  # noqa: BLE001
+        # Where the function has no value, the code has none to be held against.
+        return
+    leaves = tuple(leaf.value for leaf in arguments.leaves)
+    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
+    if "value" in wanted:
+        yield Case(title, size, leaves, value if isinstance(value, tuple) else (value,), f"the value at {shown}")
+    if set(wanted) <= {"value"} or not is_finite(value):
+        return
+    subject = subject_of(call, wrt, size)
+    if "gradient" in wanted:
+        by = [leaves[leaf] for leaf in subject.layout.wanted]
+        slopes = (
+            np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
+            for leaf, each in zip(by, gradients_of(subject, leaves), strict=True)
+        )
+        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown}")
+    for what, given, expected in products_of(subject, leaves, wanted):
+        yield Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown}")
+
+
+def _held(module: types.ModuleType, title: str, case: Case, *, strict: bool) -> None:
+    """Hold a function of a module against what it should give; the bits of a ``strict`` value too."""
+    found = getattr(module, case.name)(*case.inputs)
+    if case.name == f"{title}_value_and_gradient":
+        found = (found[0], *(found[1] if isinstance(found[1], tuple) else found[1:]))
+    results = found if isinstance(found, tuple) else (found,)
+    case.check(results)
+    bits = [[np.asarray(each).tobytes() for each in values] for values in (results, case.expected)]
+    if strict and case.name == title and bits[0] != bits[1]:
+        raise ArgumentError(f"{case.what}: the code for all sizes has other bits than NumPy; leave strict out")
+
+
+def gradients_of(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
+    """Gradients by a tape of just this size, op by op."""
+    found = subject.adjoints()
+    inputs = {entry.variable: leaf for entry, leaf in zip(found.tape.inputs, leaves, strict=True)}
+    rest = iter(evaluate(found.tape, inputs)[1:])
+    return [None if variable is None else next(rest) for variable in found.variables]
+
+
+def products_of(
+    subject: Subject, leaves: Sequence[Any], wanted: Sequence[str]
+) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
+    """Functions that involve a vector or give a matrix, with further arguments and what they should give."""
+    if "hvp" in wanted:
+        found = hvp_of(subject, whole=False)
+        assert found.extra is not None
+        direction = np.cos(np.arange(float(np.size(found.extra.value)))).reshape(np.shape(found.extra.value))
+        direction = direction.astype(np.asarray(found.extra.value).dtype)[()]
+        yield "hvp", (direction,), _row(found, leaves, direction)
+    for what, of in (("jacobian", jacobian_of), ("hessian", hessian_of)):
+        if what in wanted:
+            found = of(subject, whole=False)
+            assert found.extra is not None
+            rows = np.asarray(found.extra.value)
+            if rows.size <= _MOST_ROWS:
+                units = np.eye(rows.size, dtype=rows.dtype).reshape(-1, *rows.shape)
+                matrix = [_row(found, leaves, unit[()]) for unit in units]
+                yield what, (), np.reshape(matrix, found.like.shape)
+
+
+def _row(found: Derivative, leaves: Sequence[Any], vector: Any) -> Any:
+    """The matrix times a vector, op by op."""
+    values = zip(found.tape.inputs, (*leaves, vector), strict=True)
+    return evaluate(found.tape, {entry.variable: value for entry, value in values})[0]
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a function's value is finite throughout: at a pole, derivatives depend on the order of operations."""
+    return all(bool(np.all(np.isfinite(part))) for part in (value if isinstance(value, tuple) else (value,)))
+
+
+def is_single(values: Iterable[Any]) -> bool:
+    """Whether there are numbers of single precision among ``values``."""
+    return any(each.dtype.char in "efF" for each in map(np.asarray, values))
+
+
+def compared(found: Any, expected: Any, what: str, *, single: bool) -> None:
+    """Raise unless ``what`` was found as expected, of numbers of ``single`` precision or not."""
+    # Where large terms cancel, what is left has errors of their size.
+    finite = np.isfinite(expected)
+    tolerance = _TOLERANCE_OF_SINGLE if single else _TOLERANCE
+    scale = tolerance * max(1.0, float(np.abs(np.asarray(expected)[finite]).max(initial=0.0)))
+    same = np.shape(found) == np.shape(expected) and np.array_equal(np.isfinite(found), finite)
+    if not (same and np.allclose(np.asarray(found)[finite], np.asarray(expected)[finite], rtol=tolerance, atol=scale)):
+        raise ArgumentError(
+            f"{what} is not what the code for all sizes gives: the function does something else there, as with a "
+            "branch on the size. Fix the size, or write the function without it"
+        )

@@ -1,0 +1,280 @@
+"""A function for all sizes: traced at several, simplified alike, and generalised."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+import yota
+from yota.errors import ArgumentError, YotaError
+from yota.ir.extents import extent_of
+from yota.ir.tape import Tape
+from yota.package.subject import Call, Subject, subject_of
+from yota.package.varying import Separated, separated
+from yota.run.gradient_layout import Wrt
+from yota.tracing.traced_sizes import Decision
+from yota.transform.sizes.conditions import Conditions, demand
+from yota.transform.sizes.evaluation import evaluated
+from yota.transform.sizes.generalise import General, OtherSteps, UnknownForm, canonical, elements, generalised, held
+from yota.transform.sizes.literal_sizes import with_literals
+from yota.transform.sizes.size_branches import Branches, place_of
+from yota.transform.sizes.size_expressions import Samples, samples_of
+
+_FIRST, _FIRST_OF_LOOPS = 5, 13
+_SMALLEST, _SMALLEST_OF_MANY = 340, 135
+"""Extents from which on code is no longer written in another way for its arrays being small."""
+_APART = 13
+"""Loops of about the same length run together: extents that are not meant to be alike must not look it."""
+_LARGER = (37, 71, 139, 257, 521, 1031, 2053, 4099, 8209, 16387)
+"""Sizes at which the function must still do the same: one in each octave."""
+_MOST_WORK = 4_000_000
+"""Elements that all arrays of a tape may have together."""
+_MOST_TRIED = 20_000_000
+"""The same where the function decides otherwise."""
+_MOST_ROUNDS = 8
+_OWN, _NUMPY = (str(Path(place).parent) for place in (yota.__file__, np.__file__))
+_RESERVED = ("np", "npt", "math", "Any", "float", "further")
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """A function at several sizes.
+
+    samples: the sizes.
+    subjects: the function, traced at each.
+    strict: whether the value keeps NumPy's bits.
+    small: sizes at which it takes another decision on them, so that generated code is to be tried there, and the
+        decision.
+    least: the smallest extents for which it is defined, where they are more than 1.
+    is_checked: whether code checks that each part of an array which the function takes lies inside.
+    few: whether the samples are few.
+    """
+
+    samples: Samples
+    subjects: tuple[Subject, ...]
+    strict: bool = False
+    small: tuple[tuple[Mapping[str, int], Decision], ...] = ()
+    least: Mapping[str, int] = field(default_factory=dict)
+    is_checked: bool = False
+    few: bool = False
+
+    def place(self, size: Mapping[str, int]) -> str:
+        """The line of what is decided otherwise at a small size, to begin a message with."""
+        return next((place_of(decision.location) for small, decision in self.small if small == size), "")
+
+    @functools.cached_property
+    def conditions(self) -> Conditions:
+        """What sizes must be for the function."""
+        found = Conditions(self.samples, {name: name for name in self.samples.names}, str, self.least)
+        if self.is_checked:
+            demand([subject.tape for subject in self.subjects], found.demand)
+        return found
+
+    @functools.cached_property
+    def large(self) -> Samples:
+        """Sizes that are large, and unlike one another and the extents that are numbers."""
+        names = self.samples.names
+        start = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
+        _, arguments = self.subjects[0].call.arguments(dict.fromkeys(names, 1))
+        known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
+        return samples_of(names, start, _APART, sorted(known), few=self.few)
+
+    def separated(self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True) -> Separated:
+        """The tape that ``tapes``, one for each size, are cases of, with extents that have values at ``samples``."""
+        samples = samples or self.large
+        return separated(tapes, self.samples, lambda extent: self.larger(extent.values, samples), negative=negative)
+
+    def larger(self, values: Sequence[int], samples: Samples) -> int:
+        """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
+        text = self.samples.whole(values)
+        if text is None:
+            raise ArgumentError(f"a number is no polynomial of the sizes: {', '.join(map(str, values[:3]))}, ...")
+        return extent_of([evaluated(text, size) for size in samples.sizes], samples)
+
+    def value(self) -> list[Tape]:
+        """The function itself at each size."""
+        return [subject.valued(subject.tape, self.strict) for subject in self.subjects]
+
+    def gradient(self) -> list[Tape]:
+        """Value and gradient at each size."""
+        return [subject.valued(subject.adjoints().tape, self.strict) for subject in self.subjects]
+
+    def shapes(self) -> list[tuple[int | str, ...]]:
+        """Shape of each leaf, by the names of sizes."""
+        leaves = zip(*(subject.arguments.leaves for subject in self.subjects), strict=True)
+        return [self.shape([np.shape(leaf.value) for leaf in each]) for each in leaves]
+
+    def results(self) -> list[tuple[int | str, ...]]:
+        """Shape of each result, by the names of sizes."""
+        tapes = [subject.tape for subject in self.subjects]
+        outputs = zip(*([tape.types[output].shape for output in tape.outputs] for tape in tapes), strict=True)
+        return list(map(self.shape, outputs))
+
+    def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int | str, ...]:
+        """The shape that is one of ``shapes`` at each size, by the names of sizes."""
+        return tuple(self._extent(values) for values in zip(*shapes, strict=True))
+
+    def _extent(self, values: Sequence[int]) -> int | str:
+        text = self.samples.whole(values)
+        return values[0] if text is None or text.isdigit() else text
+
+
+def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
+    """Trace the call at several sizes, as many as tell polynomials apart, or at a ``few`` that tell simple ones.
+
+    Raises ArgumentError if a size has a name that the module needs itself.
+    """
+    try:
+        return _sized(call, wrt, strict, few)
+    except (OtherSteps, UnknownForm) as fault:
+        # A Python loop over a size takes other steps at each. An array that was computed from a grid has no form that
+        # could be told; the grid itself may have one.
+        loops = isinstance(fault, OtherSteps)
+        try:
+            found = _sized(replace(call, loops=True) if loops else replace(call, keeps=True), wrt, strict, few)
+        except UnknownForm as other:
+            raise (other if loops else fault) from None
+        except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
+            raise fault from None
+        if loops and not any(op.regions for op in found.subjects[0].tape.ops):
+            raise
+        return found
+
+
+def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
+    names = call.dimensions()
+    for name in names:
+        if name in _RESERVED or not name.isascii() or name.startswith("_"):
+            raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
+    samples = samples_of(names, _FIRST_OF_LOOPS if call.loops else _FIRST, few=few)
+    first, literals = with_literals(lambda: _at(call, wrt, samples.sizes[0]))
+    subjects = (first, *(_at(call, wrt, size) for size in samples.sizes[1:]))
+    # The recordings themselves are compared first: there the lines are still those of the function.
+    general = generalised([canonical(subject.tape) for subject in subjects], samples)
+    trials = _Trials(call, wrt, samples, general)
+    for size, subject in zip(samples.sizes, subjects, strict=True):
+        trials.branches.add(size, subject.decisions)
+    shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
+    extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
+    trials.run([*literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
+    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), few=few)
+
+
+class _Trials:
+    """Recordings at sizes at which the function may do something else than at those of the samples."""
+
+    def __init__(self, call: Call, wrt: Wrt, samples: Samples, general: General) -> None:
+        self.call, self.wrt, self.samples, self.general = call, wrt, samples, general
+        self.branches = Branches(samples.names)
+        self.small: list[tuple[Mapping[str, int], Decision]] = []
+        """Sizes that are too small for the recordings to be alike: the generated code is tried there."""
+        self._first = _FIRST_OF_LOOPS if call.loops else _FIRST
+        self._tried = {tuple(size.values()) for size in samples.sizes}
+
+    def run(self, numbers: Sequence[int]) -> None:
+        """Try sizes at which a decision comes out otherwise, those next to ``numbers``, and large ones.
+
+        Raises ArgumentError if the function does something else there, or arrays of such a size are too large to be
+            tried.
+        """
+        self._decide()
+        for size in self._further(numbers):
+            if tuple(size.values()) not in self._tried and elements(self.general, size) <= _MOST_WORK:
+                self._tried.add(tuple(size.values()))
+                try:
+                    self._hold(size, subject_of(self.call, self.wrt, size))
+                except (ArithmeticError, IndexError, ValueError) as fault:
+                    if isinstance(fault, YotaError):
+                        raise
+                    # What the arguments are made up of there is nothing that the function takes.
+        self._decide()
+
+    def least(self) -> dict[str, int]:
+        """The smallest extents for which the function is defined, where they are more than 1."""
+        first = self.samples.sizes[0]
+        found = {}
+        for name in self.samples.names:
+            undefined = (
+                extent for extent in range(_FIRST - 1, 0, -1) if not _is_defined(self.call, {**first, name: extent})
+            )
+            found[name] = next(undefined, 0) + 1
+        return {name: extent for name, extent in found.items() if extent > 1}
+
+    def _decide(self) -> None:
+        for _ in range(_MOST_ROUNDS):
+            again = False
+            for size, decision in self.branches.untried():
+                if min(size.values()) < self._first:
+                    self.small.append((size, decision))
+                    self.branches.add(size, ())
+                elif elements(self.general, size) > _MOST_TRIED:
+                    if decision.is_library:
+                        continue  # Such as the dtype of positions, which libraries choose by how many there are.
+                    raise ArgumentError(
+                        f"{place_of(decision.location)}arrays of such a size are too large to find out whether the "
+                        "function does something else there. Fix the size, as in float64[100], or write it without "
+                        "the decision"
+                    )
+                else:
+                    again |= self._hold(size, _at(self.call, self.wrt, size))
+            if not again:
+                return
+
+    def _hold(self, size: Mapping[str, int], subject: Subject) -> bool:
+        held(self.general, canonical(subject.tape), size, self.samples)
+        return self.branches.add(size, subject.decisions)
+
+    def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
+        names = self.samples.names
+        small = {name: self._first + place for place, name in enumerate(names)}
+        near = {number + step for number in numbers for step in (-1, 0, 1)} - set(range(self._first))
+        for name in names:
+            yield from ({**small, name: extent} for extent in sorted(near))
+        # What changes with an octave stays so in those above: names take turns.
+        for place, extent in enumerate(_LARGER):
+            yield {**small, names[place % len(names)]: extent}
+        for name in names:
+            tall = ({**small, name: extent} for extent in reversed(_LARGER))
+            yield from itertools.islice((size for size in tall if elements(self.general, size) <= _MOST_WORK), 1)
+
+
+def _is_defined(call: Call, size: Mapping[str, int]) -> bool:
+    """Whether the function gives something at one size."""
+    try:
+        function, arguments = call.arguments(size)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            function(*arguments.values)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        return True  # That is a matter of the values.
+    except Exception:  # noqa: BLE001  (whatever the function raises)
+        return False
+    return True
+
+
+def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
+    """The function at one size; where it fails there, what the sizes were is said too."""
+    try:
+        return subject_of(call, wrt, size)
+    except YotaError:
+        raise
+    except (ArithmeticError, IndexError, ValueError) as fault:
+        files = [frame for frame in traceback.extract_tb(fault.__traceback__) if not _is_foreign(frame.filename)]
+        place = f"{files[-1].name}, line {files[-1].lineno}: `{files[-1].line}`: " if files else ""
+        sizes = ", ".join(f"{name} = {extent}" for name, extent in size.items())
+        text = " ".join(str(fault).split())
+        raise ArgumentError(
+            f"{place}at {sizes} this raises {type(fault).__name__}: {text}. Sizes that must agree need the same name"
+        ) from fault
+
+
+def _is_foreign(file: str) -> bool:
+    """Whether a file is of NumPy's or of yota's own."""
+    return file.startswith((_OWN, _NUMPY))

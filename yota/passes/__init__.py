@@ -1,1 +1,0 @@
-"""Passes: tape to tape, and tape to schedule."""

@@ -1,0 +1,1 @@
+"""The rule language: text, syntax and model."""

@@ -1,0 +1,146 @@
+"""Laws of adjoints: along random directions, their shapes and dtypes, and in generated code."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from yota.errors import RuleError
+from yota.ir.types import type_of
+from yota.rules.language.model import Rule
+from yota.rules.language.statics import normalised
+from yota.rules.laws import trials
+from yota.rules.laws.sampling import defaults
+from yota.rules.proof.compiled_rule import differentiable, gradient, results
+from yota.rules.proof.findings import Finding, finding, measured, unmeasured
+from yota.rules.proof.specimens import Specimen, specimens
+from yota.rules.registry import Registry
+
+_DIRECTION = 1e-6
+_LINEAR = 1e-12
+_NOTHING = "no operands could be made up from the pattern"
+
+
+def directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """Adjoints against central differences, one operand after the other, for each specimen."""
+    law = "adjoint, random directions"
+    known = specimens(rule, registry)
+    moved: dict[str, list[tuple[Specimen, int]]] = {}
+    for specimen in known:
+        for position in differentiable(rule, specimen.operands):
+            name = rule.operands[min(position, len(rule.operands) - 1)].name
+            moved.setdefault(name, []).append((specimen, position))
+    for name, cases in moved.items():
+        errors = ((specimen, partial(_direction, rule, specimen, position, registry)) for specimen, position in cases)
+        found = measured(rule, name, law, _DIRECTION, errors)
+        yield found
+        if found.error == "failed":
+            return
+    if not known:
+        yield unmeasured(rule, "", law, _NOTHING)
+
+
+def _direction(rule: Rule, specimen: Specimen, position: int, registry: Registry) -> float:
+    given, keywords, symmetric = specimen.operands, specimen.keywords, specimen.symmetric
+    return trials.direction_error(rule, given, keywords, registry, seed=1, only=position, symmetric=symmetric)
+
+
+def linearity(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """That a ``@linear`` function is linear in its first operand, at random combinations."""
+    law, known = "linear in its first operand", specimens(rule, registry)
+    errors = ((each, partial(trials.linear_error, rule, each.operands, each.keywords, registry)) for each in known)
+    found = measured(rule, rule.linear, law, _LINEAR, errors)
+    yield found if known else unmeasured(rule, rule.linear, law, _NOTHING)
+
+
+def complex_directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """Partials of an elementwise rule at complex points, where all of its operands are complex."""
+    if {each.domain.kind for each in rule.operands if each.domain is not None} != {"complex"}:
+        return
+    random = np.random.default_rng(3)
+    given = [0.4 + 0.3 * random.random(4) + 1j * (0.2 + 0.4 * random.random(4)) for _ in rule.operands]
+    for position, operand in enumerate(rule.operands):
+        error = trials.direction_error(rule, given, defaults(rule), registry, only=position)
+        yield finding(rule, operand.name, "partial, complex directions", error, _DIRECTION)
+
+
+def types(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """Each adjoint has its operand's shape and dtype, in single precision too."""
+    cases = itertools.product(specimens(rule, registry), (np.asarray, _single))
+    errors = ((each, partial(_mistyped, rule, each, registry, cast)) for each, cast in cases)
+    yield measured(rule, "", "adjoint, shape and dtype", 0.0, errors)
+
+
+def _single(operand: Any) -> Any:
+    array = np.asarray(operand)
+    return array.astype({"f": np.float32, "c": np.complex64}.get(array.dtype.kind, array.dtype))
+
+
+def _mistyped(rule: Rule, specimen: Specimen, registry: Registry, cast: Any) -> float:
+    given = tuple(map(cast, specimen.operands))
+    found = results(rule, given, specimen.keywords, registry)
+    seeds = tuple(map(np.ones_like, found))
+    for position in differentiable(rule, given):
+        adjoint = _adjoint(rule, position, given, specimen, seeds, registry)
+        # A real operand of a complex function: the engine takes the real part, and the precision counts.
+        widest = max(each.real.dtype.itemsize for each in (given[position], *found))
+        _refuse(adjoint, given[position], adjoint.real.dtype.itemsize > widest)
+    return 0.0
+
+
+def _adjoint(
+    rule: Rule, position: int, given: Sequence[Any], specimen: Specimen, seeds: tuple[Any, ...], registry: Registry
+) -> Any:
+    """The adjoint that the rule gives."""
+    seed = seeds if len(seeds) > 1 else seeds[0]
+    return np.asarray(trials.adjoint(rule, position, given, specimen.keywords, seed, registry))
+
+
+def _refuse(found: Any, own: Any, is_wide: bool) -> None:
+    if found.shape != own.shape or is_wide:
+        raise RuleError(f"{found.dtype}{list(found.shape)} for an operand {own.dtype}{list(own.shape)}")
+
+
+def code(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """Generated code for strided operands and axes counted from the back, against the rule's own adjoint."""
+    cases = itertools.product(specimens(rule, registry), range(len(rule.results)))
+    errors = ((each, partial(_code_error, rule, each, registry, result)) for each, result in cases)
+    yield measured(rule, "", "float64 code, strided, negative axes", 1e-9, errors, may_refuse=True)
+
+
+def _code_error(rule: Rule, specimen: Specimen, registry: Registry, result: int) -> float:
+    given = [_strided(operand) for operand in specimen.operands]
+    values = results(rule, given, specimen.keywords, registry)
+    if values[result].dtype.kind not in "fc":
+        return 0.0
+    weights = trials.random_like(np.random.default_rng(2), values[result])[()]
+    seeds = tuple(weights if number == result else np.zeros_like(each) for number, each in enumerate(values))
+    keywords = {name: _from_back(name, value, given) for name, value in specimen.keywords.items()}
+    keywords = normalised(rule.name, keywords, tuple(map(type_of, given)))
+    compiled = gradient(rule, given, keywords, weights, registry, result=result)
+    worst = 0.0
+    for position, slope in zip(compiled.wanted, compiled(*given, weights), strict=True):
+        own = np.asarray(given[position])
+        expected = _adjoint(rule, position, given, specimen, seeds, registry)
+        expected = expected if own.dtype.kind == "c" else np.real(expected)
+        found = np.zeros(own.shape) if slope is None else np.asarray(slope)
+        _refuse(found, own, found.dtype.itemsize > own.dtype.itemsize)
+        scale = max(float(np.max(abs(expected), initial=0.0)), 1e-300)
+        worst = max(worst, float(np.max(abs(found - expected), initial=0.0)) / scale)
+    return worst
+
+
+def _strided(operand: Any) -> Any:
+    """The same elements, not in one piece."""
+    array = np.asarray(operand)
+    return np.repeat(array, 2, axis=-1)[..., ::2] if array.ndim else operand
+
+
+def _from_back(name: str, value: Any, given: Sequence[Any]) -> Any:
+    if name != "axis" or value is None or not np.ndim(given[0]):
+        return value
+    return tuple(each - np.ndim(given[0]) for each in value) if isinstance(value, tuple) else value

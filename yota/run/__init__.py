@@ -1,0 +1,1 @@
+"""Compiled functions: specialisation to the arguments of a call, guards, caches."""

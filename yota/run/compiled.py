@@ -1,0 +1,268 @@
+"""Base class of compiled functions, and the records of their compilations."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import time
+import types
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from yota.ir.callables import Derived, Recipe
+from yota.ir.tape import Tape
+from yota.run.arguments import Arguments
+from yota.run.machine.background import Later
+from yota.run.machine.cache import Table
+from yota.run.progress import shown
+from yota.run.specialise import Target, needed
+
+CHANGED = "what the function reads from outside has changed"
+CONTENT = "the content of an array that the code relies on has changed"
+OTHER_WAY = "a branch went another way"
+CLEARED = "clear() was called"
+_IN_BACKGROUND = "compiled in the background, calls go on with it"
+KEPT = "kept in the private cache, and read from there"
+BROUGHT = "came from another process with the frozen function"
+_FIRST = "first call with such arguments"
+_MOST_KEPT = 100
+
+_log = logging.getLogger("yota")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One compilation.
+
+    name: name of the compiled function, such as ``value_and_grad of rosen``.
+    arguments: types of its arguments.
+    target: target of the code.
+    why: reason of the compilation.
+    seconds: wall time, tracing included.
+    when: time of the compilation.
+    """
+
+    name: str
+    arguments: str
+    target: str
+    why: str
+    seconds: float
+    when: dt.datetime = field(default_factory=lambda: dt.datetime.now().astimezone())
+
+    def __str__(self) -> str:
+        what = f"{self.name} for ({self.arguments}), target {self.target}"
+        return f"{what}, at {self.when:%H:%M:%S} in {self.seconds:.3f} s: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """Result of `Compiled.info`; it prints one line for each compilation.
+
+    title: name and target of the function, and the number of compiled forms.
+    compilations: the last hundred compilations, including those of the functions that it calls.
+    """
+
+    title: str
+    compilations: tuple[Compilation, ...]
+    calls: int = 0
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.title}, {self.calls} calls", *map(str, self.compilations)])
+
+
+class Journal:
+    """The compilations of one function.
+
+    name, target: name and target of the function.
+    entries: the last compilations.
+    live: number of compilations since the compiled code was last dropped.
+    latest: tape and source of the last compilation.
+    records: records by key from which another process loads the same code; see `yota.run.persistent`.
+    parts: functions that it calls, which have journals of their own.
+    awaited: functions that background compilation will replace by C code.
+    """
+
+    __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")
+
+    def __init__(self, name: str, target: str) -> None:
+        self.name, self.target, self.live, self.awaited, self._again = name, target, 0, set[Later](), ""
+        self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
+        self.latest: tuple[Tape | None, str] = None, ""
+        self.records = Table(_MOST_KEPT)
+        self.parts: list[Compiled] = []
+
+    def forget(self, why: str) -> None:
+        """Note that all compiled code was dropped."""
+        self.live, self.latest, self._again = 0, (None, ""), why
+        self.records.clear()
+
+    @contextmanager
+    def compiling(self, arguments: Arguments, target: str, why: str = "") -> Iterator[Callable[..., None]]:
+        """Record a compilation in this context; the context value is a function that takes tape and source."""
+        start = time.perf_counter()
+
+        def made(tape: Tape, source: str, how: str = "") -> None:
+            kinds = _kinds(arguments)
+            known = any(entry.arguments == kinds for entry in self.entries)
+            reason = how or why or (self._again if known and self._again else _FIRST)
+            self._note(Compilation(self.name, kinds, target, reason, time.perf_counter() - start))
+            self.live += 1
+            self.latest = tape, source
+
+        with shown(self.name):
+            yield made
+
+    def going_on(
+        self,
+        arguments: Arguments,
+        target: Target,
+        first: Callable[..., Any],
+        make: Callable[[Target], tuple[Callable[..., Any], Tape, str] | None],
+    ) -> Callable[..., Any]:
+        """``first``, which for the target "auto" is later replaced by the result of ``make``.
+
+        ``make`` returns the function with its tape and source, or None if the function is no longer called.
+        """
+        if target.name != "auto":
+            return first
+        kinds = _kinds(arguments)
+
+        def better() -> Callable[..., Any]:
+            start, name, why = time.perf_counter(), "c", _IN_BACKGROUND
+            try:
+                needed()
+                made = make(replace(target, name=name))
+                if made is None:
+                    why = ""
+                    return first
+                call, tape, source = made
+                if self.live:
+                    self.latest = tape, source
+                return call
+            except Exception as fault:
+                name, why = "numpy", f"it stays, for C cannot be had: {str(fault) or type(fault).__name__}"
+                raise
+            finally:
+                self.awaited.discard(later)
+                if why:
+                    self._note(Compilation(self.name, kinds, name, why, time.perf_counter() - start))
+
+        later = Later(first, better)
+        self.awaited.add(later)
+        return later
+
+    def _note(self, entry: Compilation) -> None:
+        self.entries.append(entry)
+        _log.info("compiled %s", entry)
+
+
+def _kinds(arguments: Arguments) -> str:
+    """Types of arguments as signatures show them: dtypes and shapes, and static values."""
+    parts = [(leaf.argument, f"{leaf.place}: {_kind(leaf.value)}") for leaf in arguments.leaves]
+    parts += [(static.argument, f"{static.place}={static.value!r:.40}") for static in arguments.statics]
+    return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def _kind(value: Any) -> str:
+    if not hasattr(value, "dtype"):
+        return type(value).__name__
+    return f"{value.dtype.name}[{','.join(map(str, value.shape))}]"
+
+
+class Compiled(Derived):
+    """Compiled function that `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp` and `batch` return.
+
+    It compiles code for each combination of argument types. ``logging.getLogger("yota")`` logs each compilation at
+    level INFO.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import yota
+    >>> fg = yota.value_and_grad(lambda x: np.sum(x**2))
+    >>> _ = fg(np.ones(2)), fg(np.ones(3))
+    >>> fg
+    <yota.value_and_grad of <lambda>, target numpy, 2 compiled>
+    >>> [(each.arguments, each.why) for each in fg.info().compilations]
+    [('x: float64[2]', 'first call with such arguments'), ('x: float64[3]', 'first call with such arguments')]
+    >>> print(fg.tape)
+    Tape of <lambda>: ...
+
+    Parameters
+    ----------
+    recipe, function, what, call
+        See `Derived`.
+    journal
+        Record of its compilations.
+    parts
+        Functions that it calls.
+    """
+
+    __class_getitem__: Any = classmethod(types.GenericAlias)
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        function: Callable[..., Any] | None,
+        what: str = "",
+        call: Any = None,
+        *,
+        journal: Journal,
+        parts: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(recipe, function, what, call)
+        self.journal, self.calls = journal, 0
+        made = recipe[0].__name__
+        # Functions that share compiled code share a journal.
+        self.title = journal.name = made if function is None else f"{made} of {self.__name__}"
+        journal.parts += parts
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The result for these arguments."""
+        self.calls += 1
+        return self._call(*args, **kwargs)
+
+    @property
+    def source(self) -> str:
+        """Source of the last generated code; empty before the first call."""
+        return self._latest()[1]
+
+    @property
+    def tape(self) -> Tape | None:
+        """Tape of the last compilation; None before the first call."""
+        return self._latest()[0]
+
+    def info(self) -> Information:
+        """All compilations with time, arguments, reason and duration, and the number of calls."""
+        found = [*self.journal.entries]
+        for part in self.journal.parts:
+            found += part.info().compilations
+        calls = self.calls + getattr(self.front, "direct_calls", 0)
+        return Information(self._title(), tuple(found[-_MOST_KEPT:]), calls)
+
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles again."""
+        for part in self.journal.parts:
+            part.clear()
+        self.journal.forget(CLEARED)
+
+    def __repr__(self) -> str:
+        return f"<yota.{self._title()}>"
+
+    def _title(self) -> str:
+        awaited = self._awaited()
+        more = f", {awaited} to go on in C" if awaited else ""
+        return f"{self.title}, target {self.journal.target}, {self._live()} compiled{more}"
+
+    def _live(self) -> int:
+        return self.journal.live + sum(part._live() for part in self.journal.parts)
+
+    def _awaited(self) -> int:
+        return len(self.journal.awaited) + sum(part._awaited() for part in self.journal.parts)
+
+    def _latest(self) -> tuple[Tape | None, str]:
+        found = [self.journal.latest, *(part._latest() for part in self.journal.parts)]
+        return next((each for each in found if each[1]), (None, ""))

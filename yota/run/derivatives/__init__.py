@@ -1,0 +1,1 @@
+"""Compiled derivatives: one life cycle for gradients, Jacobians, Hessians and products."""

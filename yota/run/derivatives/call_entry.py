@@ -1,0 +1,298 @@
+"""Generated fast paths from a caller's arguments of one combination of types to a generated function."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from yota.errors import StaleTapeError
+from yota.run.machine.background import Later
+from yota.run.machine.c_dispatch import Form, guarded
+from yota.run.machine.python import made
+from yota.run.machine.stored import rendered
+from yota.run.specialise import Specialisation
+from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
+from yota.tracing.captured.checks import Check
+from yota.tracing.patching import ABSENT, content
+
+MISSING = object()
+"""Result of an entry for other argument types, or after a change of captured data."""
+_MOST = 400
+"""Largest number of checks and parts in a generated entry; longer code takes long to compile."""
+_MOST_DEPTH = 20
+_MANY_ARRAYS = 4
+"""Smallest number of arrays to check, in arguments and captured data, for which checks are compiled in C."""
+_GET: Any = object.__getattribute__
+_VALUES = (int, bool, str, bytes, type(None))
+
+
+class _UnknownError(Exception):
+    """There is no entry for such arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The check of one part of the arguments: its variable, type, required value, and parts."""
+
+    kind: str
+    name: str
+    of: str = ""
+    value: str = ""
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """A dict, or, without keys, a tuple or a list."""
+
+    keys: tuple[str, ...] | None
+    parts: tuple[str | _Structure, ...]
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The input of the template; ``names`` maps names in the code to objects."""
+
+    names: Sequence[str]
+    steps: Sequence[_Step]
+    checks: Sequence[tuple[str, tuple[str, ...]]]
+    joined: Sequence[str]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    result: str | _Structure | None
+    tree: bool
+    guarded: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Writer:
+    """Collects steps and the objects that they use by name."""
+
+    objects: dict[str, Any] = field(default_factory=dict)
+    steps: list[_Step] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    kinds: list[tuple[Any, ...]] = field(default_factory=list)
+    serial: Any = field(default_factory=itertools.count)
+
+    def object(self, value: Any) -> str:
+        """The name of an object in the generated code."""
+        name = f"o{len(self.objects)}"
+        self.objects[name] = value
+        return name
+
+    def part(self, name: str, value: Any, depth: int = 0) -> None:
+        """The steps for a part of the arguments of the type of ``value``."""
+        kind = type(value)
+        if len(self.steps) > _MOST or depth > _MOST_DEPTH or is_on_device(value):
+            raise _UnknownError
+        if kind is np.ndarray:
+            if not value.dtype.isnative:
+                raise _UnknownError
+            self._step("array", name, self.object(value.dtype), self.object(value.shape))
+            self._leaf(name, kind_of(value))
+        elif is_leaf(value):
+            self._step("type", name, self.object(kind))
+            self._leaf(name, kind_of(value))
+        elif kind in _VALUES:
+            self._step("equal", name, self.object(kind), self.object(value))
+        else:
+            self._structure(name, value, depth)
+
+    def _leaf(self, name: str, kind: tuple[Any, ...]) -> None:
+        self.inputs.append(name)
+        self.kinds.append(kind)
+
+    def _structure(self, name: str, value: Any, depth: int) -> None:
+        parts, kind = children(value), type(value)
+        if parts is None:
+            self._step("same", name, "", self.object(value))
+            if getattr(value, "__dict__", None) == {} and kind is not types.FunctionType:
+                # The object may get attributes later.
+                self._step("object", name, self.object(kind), self.object([]))
+            return
+        names = {key: f"x{next(self.serial)}" for key, _ in parts} if all(type(key) is str for key, _ in parts) else {}
+        if (isinstance(value, tuple) and kind.__iter__ is tuple.__iter__) or kind is list:
+            held = tuple(f"x{next(self.serial)}" for _ in parts)
+            self._step("sequence", name, self.object(kind), "", held)
+        elif kind is dict and len(names) == len(parts):
+            held = tuple(names.values())
+            self._step("dict", name, self.object(kind), self.object(list(value)), held)
+        elif has_attributes(value) and _is_simple(value) and set(value.__dict__) == set(names):
+            held = tuple(names.values())
+            ordered = tuple(names[each] for each in value.__dict__)
+            self._step("object", name, self.object(kind), self.object(list(value.__dict__)), ordered)
+        else:
+            raise _UnknownError
+        for inner, (_, part) in zip(held, parts, strict=True):
+            self.part(inner, part, depth + 1)
+
+    def _step(self, kind: str, name: str, of: str, value: str = "", parts: tuple[str, ...] = ()) -> None:
+        self.steps.append(_Step(kind, name, of, value, parts))
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether the attributes of an object are exactly the items of its dict."""
+    kind: Any = type(value)
+    own = getattr(value, "__dict__", None)
+    return (
+        type(own) is dict
+        and not slots_of(value)
+        and kind.__getattribute__ is _GET
+        and not any(hasattr(getattr(kind, name, None), "__set__") for name in own)
+    )
+
+
+def entry(
+    args: tuple[Any, ...],
+    hidden: tuple[Any, ...],
+    root: Specialisation,
+    shaped: Callable[[Specialisation, tuple[Any, ...]], Any],
+    checks: Sequence[Check],
+    *,
+    sized: bool = False,
+) -> Callable[[tuple[Any, ...]], Any] | None:
+    """A function of an argument tuple with types like ``args`` that returns the final result, or `MISSING`.
+
+    hidden: bound arguments before them, which the function supplies itself.
+    shaped: converts outputs to the caller's result.
+    sized: whether the generated function checks dtypes and shapes itself.
+    """
+    if len(checks) > _MOST:
+        return None
+    writer = _Writer()
+    try:
+        for value in hidden:
+            writer.part(writer.object(value), value)
+        writer.part("args", args)
+    except _UnknownError:
+        return None
+    if sized:
+        writer.steps = [replace(step, kind="any") if step.kind == "array" else step for step in writer.steps]
+    if len(writer.inputs) != sum(each.argument >= 0 for each in root.gradient.tape.inputs):
+        return None
+    tree = bool(root.branches or root.gradient.tape.guards)
+    outputs = _outputs(root)
+    result = None if tree else _result(writer, root, shaped)
+    captured = () if tree else root.gradient.captured
+    call = None if tree or sized else _guarded(writer, root, checks)
+    if call is not None:
+        # Compiled code checks the leaves and the captured data.
+        writer.steps = [step for step in writer.steps if step.kind not in ("array", "type")]
+        captured, checks = (), ()
+    inputs = [*writer.inputs, *map(writer.object, captured)]
+    looked, joined = _looked(writer, checks)
+    writer.objects.update(
+        call=call or (root.run if tree else root.call),
+        root=root,
+        shaped=shaped,
+        missing=MISSING,
+        stale=StaleTapeError,
+        is_=operator.is_,
+        ndarray=np.ndarray,
+        is_filled=_is_filled,
+    )
+    names = tuple(writer.objects)
+    plan = _Plan(names, writer.steps, looked, joined, inputs, outputs, result, tree, call is not None)
+    found: Callable[[tuple[Any, ...]], Any] = made(rendered("numpy/entry.py.jinja", plan=plan), writer.objects)
+    return found
+
+
+def kind_of(value: Any) -> tuple[Any, ...]:
+    """The type of an argument, with shape and dtype for an array."""
+    return (np.ndarray, value.shape, value.dtype) if type(value) is np.ndarray else (type(value),)
+
+
+def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
+    """The generated function behind compiled checks, if available; it returns `MISSING` if a check fails."""
+    arrays = sum(len(kind) > 1 for kind in writer.kinds) + sum(check.kind in ("form", "bytes") for check in checks)
+    form = Form(root.call, tuple(writer.kinds), root.gradient.captured, "plain", as_items(checks))
+    # For the target "auto", no call waits for the C compiler.
+    build = arrays >= _MANY_ARRAYS and not isinstance(root.call, Later)
+    found: Callable[..., Any] | None = guarded(form, _missed, build=build)
+    return found
+
+
+def as_items(checks: Sequence[Check]) -> tuple[tuple[Any, ...], ...]:
+    """Checks in the form that compiled code takes."""
+    return tuple((check.kind, *check.values) for check in checks)
+
+
+def _missed(*_: Any) -> Any:
+    return MISSING
+
+
+def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> str | None:
+    """The arrangement of the outputs, as `Form` describes it; None if compiled code does not support it."""
+    result = _result(_Writer(), root, shaped)
+    if result == "":
+        return "plain"
+    first, *rest = outputs = _outputs(root)
+    if result == _Structure(None, tuple(outputs), is_list=True):
+        return "list"
+    return "split" if result == _Structure(None, (first, _Structure(None, tuple(rest)))) else None
+
+
+def _outputs(root: Specialisation) -> list[str]:
+    return [f"r{number}" for number in range(len(root.gradient.tape.outputs))]
+
+
+def _is_filled(cell: Any) -> bool:
+    return content(cell) is not ABSENT
+
+
+def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
+    """The source of the checks, and the arrays that are compared with known bytes at once."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    joined, known = [], []
+    for check in checks:
+        kind, values = check.kind, check.values
+        if kind == "bytes":
+            array, *form, held = values
+            joined.append(writer.object(array))
+            known.append(held)
+            kind, values = "form", (array, *form)
+        names = [writer.object(value) for value in values]
+        found.append((kind, (*names, *[""] * (4 - len(names)))))
+    if joined:
+        writer.objects["content"] = b"".join(known)
+    return found, joined
+
+
+class _Output:
+    """Placeholder of an output, to trace how results are arranged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any]) -> str | _Structure | None:
+    """The result expression: empty if the outputs are returned unchanged, None if unknown."""
+    outputs = _outputs(root)
+    try:
+        found = shaped(root, tuple(map(_Output, outputs)))
+        spelled = _spelled(writer, found)
+    except Exception:  # noqa: BLE001  (it works on arrays alone)
+        return None
+    if spelled == (outputs[0] if len(outputs) == 1 else _Structure(None, tuple(outputs))):
+        return ""
+    return spelled
+
+
+def _spelled(writer: _Writer, found: Any) -> str | _Structure:
+    if isinstance(found, _Output):
+        return found.name
+    if found is None:
+        return writer.object(None)
+    kind = type(found)
+    if kind not in (tuple, list, dict):
+        raise _UnknownError
+    keys = tuple(map(writer.object, found)) if kind is dict else None
+    parts = tuple([_spelled(writer, each) for each in (found if keys is None else found.values())])
+    return _Structure(keys, parts, kind is list)

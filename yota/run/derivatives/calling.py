@@ -1,0 +1,215 @@
+"""Calls of compiled derivatives: one cached form for each function, and dispatch on the argument types."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from yota.ir.callables import Derived, Recipe
+from yota.marks import mark_of
+from yota.rules.registry import registry
+from yota.run.compiled import CLEARED, Compiled
+from yota.run.derivatives.call_entry import MISSING
+from yota.run.derivatives.differentiated import Differentiated, with_receiver
+from yota.run.derivatives.prepared import Prepared
+from yota.run.machine.c_dispatch import offer, quick, withdraw
+from yota.run.machine.cache import Table
+from yota.settings import settings
+from yota.tracing.captured.captured import Captured
+from yota.tracing.current import current
+from yota.tracing.patching import content
+from yota.tracing.source_lines import is_library_file, is_own_file
+from yota.tracing.tracebacks import left_out, users_frames
+
+MOST_BYTES = 1 << 28
+"""Largest total size of captured arrays that the cached forms, except the latest, keep alive."""
+
+
+class _Form(Protocol):
+    captured: Captured
+
+    def take_over(self, other: Any) -> None: ...
+
+
+_Made = TypeVar("_Made", bound=_Form)
+_known = Table(most=128)
+"""Cached forms in order of last use."""
+
+
+def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Hashable) -> _Made:
+    """The form that ``make`` creates for ``function``, or the cached one.
+
+    A lambda inside a loop is a new function in each iteration. It gets a form of its own, with the compiled code of
+    a form with the same code and the same captured data.
+
+    make: creates a form.
+    *options: options that the form depends on.
+    """
+    plain, hidden = with_receiver(function)
+    # Marks distinguish 1 from True: a refused option must not match an accepted one.
+    key = (mark_of(options), registry().revision, settings.revision, _sameness(plain), tuple(map(_place, hidden)))
+    try:
+        found = _known.pop(key, None)
+    except TypeError:  # an option, or an object that is called, has no hash
+        return make()
+    if found is None or found[0] is not plain:
+        made = make()
+        if found is not None and made.captured.agrees(found[1].captured):
+            made.take_over(found[1])
+        found = plain, made
+    _keep(key, found)
+    form: _Made = found[1]
+    return form
+
+
+def form_of(
+    kind: Callable[..., Differentiated], function: Callable[..., Any], *options: Hashable, **named: Hashable
+) -> Differentiated:
+    """The cached form of class ``kind``, bound to the arguments that ``function`` supplies to its plain function."""
+    return shared(function, lambda: kind(function, *options, **named), kind, *options, *named.items()).bound(function)
+
+
+def _keep(key: Any, found: tuple[Any, Any]) -> None:
+    """Add a form as the latest, and drop the oldest forms if they keep too much memory alive."""
+    with _known.lock:
+        left = MOST_BYTES
+        for each, (_, form) in reversed(list(_known.items())):
+            left -= form.captured.nbytes
+            if left < 0:
+                _known.pop(each, None)
+        _known.insert(key, found)
+
+
+def _sameness(function: Any) -> Any:
+    """A key that is equal for functions that differ only in captured data or bound arguments."""
+    if isinstance(function, functools.partial):
+        return _sameness(function.func), len(function.args), tuple(function.keywords)
+    if isinstance(function, types.MethodType):
+        return _sameness(function.__func__), id(function.__self__)
+    if isinstance(function, Derived):
+        make, (made_of, *rest), options = function.recipe
+        return make, _sameness(made_of), mark_of((*rest, *options.items()))
+    code = getattr(function, "__code__", None)
+    if code is None or (
+        is_library_file(code.co_filename) and not is_own_file(code.co_filename)
+    ):  # yota does not track what decorators of libraries captured
+        return function
+    held = [content(cell) for cell in getattr(function, "__closure__", None) or ()]
+    return code, tuple(each.__code__ for each in held if type(each) is types.FunctionType)
+
+
+def _place(value: Any) -> int | None:
+    """The identity of a bound argument; None for numbers and arrays, which each call reads."""
+    return None if isinstance(value, (int, float, complex, np.ndarray)) else id(value)
+
+
+_MOST_DIRECT = 256
+
+
+def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
+    """A function that calls ``form``, or records the call inside a trace.
+
+    recipe: the call that creates this function, for pickling; its first argument is the original function.
+    what: description of its result.
+    """
+    found: Callable[..., Any] = Derivative(form, recipe, what, direct=form.target.name == "c").front
+    return found
+
+
+class Derivative(Compiled):
+    """The compiled functions of one derivative.
+
+    direct: whether compiled dispatch is tried before Python code, if there is a compiler.
+    direct: entries by argument types.
+    """
+
+    def __init__(self, form: Differentiated, recipe: Recipe, what: str, *, direct: bool = False) -> None:
+        super().__init__(recipe, recipe[1][0], what, journal=form.journal)
+        self.form = form
+        self.latest: Any = None
+        self.direct = Table(_MOST_DIRECT)
+        self.front = quick(self) if direct else self
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The derivative at these arguments."""
+        self.calls += 1
+        latest = self.latest
+        if latest is not None and not kwargs:
+            found = latest(args)
+            if found is not MISSING:
+                return found
+        with users_frames:
+            return self.make(args, kwargs)
+
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles again."""
+        self.latest = None
+        self.direct.clear()
+        if self.front is not self:
+            withdraw(self.front)
+        self.form.forget(CLEARED)
+
+    def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Look up the compiled code for these argument types, or compile it, and call it."""
+        key = None if kwargs else kinds(args)
+        known = self.direct.get(key)
+        if known is not None and known is not self.latest:
+            found = known(args)
+            if found is not MISSING:
+                self.latest = known
+                return found
+        if current() is not None:
+            return self.form.traced(args, kwargs)
+        prepared, function, positions, leaves = self.form.prepare(args, kwargs)
+        before = prepared.state()
+        result, _ = prepared(function, positions, leaves)
+        # While another thread compiles, the entry is not created.
+        if key is not None and (lock := self.form.table.lock).take():
+            try:
+                # Newly compiled code may be called only once.
+                settled = prepared.calls and prepared.is_current() and prepared.state() == before
+                self.latest = prepared.entry(args, self.form.hidden) if settled else None
+                self._keep(key, prepared, args)
+            finally:
+                lock.release()
+        prepared.calls += 1
+        return result
+
+    def _keep(self, key: Any, prepared: Prepared, args: tuple[Any, ...]) -> None:
+        if self.latest is None:
+            self.direct.pop(key, None)
+            return
+        self.direct.insert(key, self.latest)
+        if self.front is not self:
+            offer(self.front, key, prepared.form(args))
+
+
+class Slope(Compiled):
+    """The gradient part of a value-and-gradient function, with the auxiliary result if there is one."""
+
+    def __init__(self, recipe: Recipe, both: Any) -> None:
+        super().__init__(recipe, recipe[1][0], "gradient", both, journal=both.journal)
+        self._has_aux = recipe[2]["has_aux"]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The gradient."""
+        self.calls += 1
+        try:
+            value, slope = self._call(*args, **kwargs)
+        except Exception as fault:
+            left_out(fault)
+            raise
+        return (slope, value[1]) if self._has_aux else slope
+
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles again."""
+        self._call.clear()
+
+
+def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Argument types as keys of compiled functions of arrays and numbers."""
+    return tuple([(a.dtype, a.shape) if type(a) is np.ndarray else type(a) for a in args])

@@ -1,0 +1,266 @@
+"""Compiled code for one combination of argument types: lookup, checks, calls and recompilation."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.errors import StaleTapeError
+from yota.ir.location import where
+from yota.ir.tape import Tape
+from yota.marks import Itself
+from yota.run.arguments import Arguments, sort_arguments
+from yota.run.collection import uncollected
+from yota.run.compiled import CONTENT, OTHER_WAY
+from yota.run.derivatives.call_entry import arrangement, as_items, entry, kind_of
+from yota.run.device import on_host, target_for
+from yota.run.dynamic import MOST_TAPES, follow
+from yota.run.gradient_layout import layout_of
+from yota.run.machine.c_dispatch import Form, split_form
+from yota.run.persistent import Place, place_of
+from yota.run.selects import Alone, Merged
+from yota.run.specialise import Gradient, Instead, Specialisation, Target, compile_tape, loaded, source_of
+from yota.tracing.captured.checks import Check, Contents, checks
+from yota.tracing.captured.reach import bearers
+
+if TYPE_CHECKING:
+    from yota.run.derivatives.differentiated import Differentiated
+
+
+class Prepared:
+    """Code of a `Differentiated` for one combination of argument types."""
+
+    sized = False
+    """Whether the generated function takes arrays of any size and checks them itself."""
+    calls = 0
+    """Number of calls that looked it up by argument types."""
+    _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
+
+    def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.owner, self.made = owner, (owner.captured, owner.captured.changes)
+        arguments = sort_arguments(function, args)
+        owner.captured.take(bearers(args))
+        self._wanted = target_for(owner.target, arguments)
+        self.target = self._wanted.first
+        self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
+        self.root = self._specialise(function, arguments)
+        self.tapes = [self.root]
+        """All specialisations of the decision tree."""
+        self._plain = not owner.hidden and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
+        self._plain = self._plain and len(arguments.leaves) == len(args)
+
+    def owned_by(self, owner: Differentiated) -> Prepared:
+        """The same compiled code for another function with equal captured data."""
+        found = copy.copy(self)
+        found.owner, found._entry, found.made = owner, None, (owner.captured, owner.captured.changes)
+        return found
+
+    def is_current(self) -> bool:
+        """Whether no change since the compilation was detected."""
+        captured, changes = self.made
+        return captured is self.owner.captured and changes == captured.changes
+
+    def state(self) -> tuple[Any, ...]:
+        """The captured state that the compiled code relies on, compared by identity."""
+        return self.owner.captured.state, self.root, len(self.tapes)
+
+    def checks(self) -> list[Check]:
+        """Checks that must hold for the compiled code to be valid."""
+        return checks(self.owner.captured.state, [each.gradient.contents for each in self.tapes])
+
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A fast path from the caller's arguments, which follow the ``hidden`` ones, to the results, if available."""
+        state = *self.state(), *map(Itself, hidden)
+        if any(each.gradient.relied for each in self.tapes):
+            return None
+        if self._entry is None or self._entry[0] != state:
+            self._entry = state, entry(args, hidden, self.root, self.result, self.checks(), sized=self.sized)
+        return self._entry[1]
+
+    def form(self, args: tuple[Any, ...]) -> Form | None:
+        """The generated function for dispatch in C, if it takes the arguments unchanged."""
+        gradient = self.root.gradient
+        if not self._plain or gradient.tape.guards or self.root.branches:
+            return None
+        arranged = arrangement(self.root, self.result)
+        if arranged is None:
+            return None
+        call = self.root.call
+        if arranged == "split" and (split := split_form(call)):
+            call, arranged = split, "plain"
+        return Form(call, tuple(map(kind_of, args)), gradient.captured, arranged, as_items(self.checks()))
+
+    def _specialise(
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        why: str = "",
+        gradient: Gradient | None = None,
+        merged: Merged | None = None,
+    ) -> Specialisation:
+        with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
+            place = None if merged else self._place(function, arguments)
+            kept = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
+            if kept is not None:
+                found, how = kept
+                made(found.gradient.tape, found.source, how)
+            else:
+                try:
+                    gradient = gradient or self.gradient(function, arguments)
+                except Instead as reason:
+                    if place is not None:
+                        place.refuse(reason)
+                    raise
+                found = self._compiled(gradient, place, merged)
+                made(found.gradient.tape, found.source)
+
+        def code(target: Target) -> tuple[Callable[..., Any], Tape, str] | None:
+            if not any(each is found for each in self.tapes):
+                # The tape has been merged with another one since.
+                return None
+            call, found.source = self._code(found.gradient, target, merged)
+            return call, found.gradient.tape, found.source
+
+        found.call = self.owner.journal.going_on(arguments, self._wanted, found.call, code)
+        return found
+
+    def _compiled(self, gradient: Gradient, place: Place | None, merged: Merged | None) -> Specialisation:
+        captured = self.owner.captured
+        captured.take(gradient.ran)
+        # Changes that the function itself made to lists and caches during the trace do not invalidate the code.
+        captured.absorb()
+        # The function may have computed with captured arrays that compiled code reads at each call.
+        fresh = captured.read_each_call(gradient.captured, gradient.observed)
+        contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
+        gradient = replace(gradient, contents=contents)
+        if merged:
+            return Specialisation(gradient, *self._code(gradient, self.target, merged), merged=merged)
+        # `grad`, which has no wrt, returns the tape of each call.
+        mergeable = self.owner.dynamic and self.owner.wrt is not None and self.target.name != "cuda"
+        merged = Merged.of(gradient.recorded) if mergeable and gradient.recorded else None
+        gradient = replace(gradient, recorded=None)
+        return Specialisation(gradient, *self._code(gradient, self.target, place=place), merged=merged)
+
+    def _code(
+        self, gradient: Gradient, target: Target, merged: Merged | None = None, place: Place | None = None
+    ) -> tuple[Callable[..., Any], str]:
+        """The generated function of a gradient and its source, which is saved to a place if given."""
+        if merged:
+            gradient = replace(gradient, tape=merged.unguarded(gradient.tape))
+        tape = self.owner.shortened(gradient, target, self.target)
+        values = gradient.values if merged or gradient.aux else self.owner.values
+        if place is None:
+            call, text = compile_tape(tape, target, values=values)
+            return merged.checked(call) if merged else call, text
+        source = source_of(tape, target, values)
+        place.save(gradient, source)
+        return loaded(source), source.text
+
+    def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
+        """The place in the persistent cache of the code for such arguments."""
+        owner = self.owner
+        names = () if function is owner.function else function.names  # type: ignore[attr-defined]
+        options = type(owner).__qualname__, owner.wrt, len(owner.hidden), owner.has_aux, *owner.options, names
+        return place_of(owner.function, bearers(arguments.values), arguments, options, self.target, owner.journal)
+
+    def _kept(self, place: Place, arguments: Arguments) -> tuple[Specialisation, str] | None:
+        """Code from the persistent cache, if its guards hold for these arguments; and its origin."""
+        known = place.load(arguments)
+        if known is None:
+            return None
+        self.owner.captured.absorb()
+        gradient, source, how = known
+        found = Specialisation(gradient, self.loaded(source, gradient), source.text)
+        if gradient.tape.guards:
+            try:
+                found.run([leaf.value for leaf in arguments.leaves])
+            except Exception:  # noqa: BLE001  (whatever it is, tracing shows what there is to say of it)
+                return None
+        return found, how
+
+    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
+        """The tape to compile."""
+        return self.owner.gradient(function, on_host(arguments), self.layout, self.target)
+
+    def loaded(self, source: Any, gradient: Gradient) -> Callable[..., Any]:
+        """The function that generated source defines; it returns the outputs of the tape."""
+        return loaded(source)
+
+    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
+        """The caller's result."""
+        return self.owner.result(chosen.gradient, self.layout, outputs)
+
+    def __call__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
+    ) -> tuple[Any, Specialisation]:
+        """The caller's result, and the specialisation that computed it."""
+        if any(each.gradient.contents.changed() or not each.gradient.fits(leaves) for each in self.tapes):
+            with self.owner.table.lock:
+                self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
+                self.tapes = [self.root]
+        try:
+            chosen, outputs = self.root.run(leaves)
+        except StaleTapeError:
+            with self.owner.table.lock:
+                chosen, outputs = self._followed(function, args, leaves)
+        if not isinstance(outputs, tuple):
+            outputs = (outputs,)
+        return self.result(chosen, outputs), chosen
+
+    def _followed(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        """Run the tape of the branches that are taken now, which is recorded if there is none."""
+        # Another thread may have replaced the tape. One that stands for a recording may not stand for these values.
+        for _ in range(2):
+            try:
+                return self.root.run(leaves)
+            except StaleTapeError as fault:
+                self._follow(function, sort_arguments(function, args), fault)
+        return self.root.run(leaves)
+
+    def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
+        """Record the branch that is taken now; merge the recording with the failed tape, or add it as another tape."""
+        missed = fault.missed
+        guard = missed.gradient.tape.guards[fault.decision[0]]
+        why = f"{where(guard.location)}{OTHER_WAY}"
+        gradient = None
+        if missed.merged is not None and not fault.layout and not isinstance(fault.decision[1], Alone):
+            gradient = self.gradient(function, arguments)
+            merged = missed.merged.joined(gradient.recorded) if gradient.recorded else None
+            if merged is missed.merged:
+                # Changes that the function itself made do not invalidate the code.
+                if self.owner.captured.changed():
+                    self.owner.captured.absorb()
+                return
+            if merged is not None:
+                with contextlib.suppress(Instead):
+                    derived = self.owner.derived(merged.merged(), on_host(arguments), self.layout, target=self.target)
+                    found = self._specialise(function, arguments, why, derived, merged)
+                    self._replace(missed, found)
+                    return
+        follow(self.owner.dynamic, fault, guard, len(self.tapes))
+        found = self._specialise(function, arguments, why, gradient)
+        if len(self.tapes) < MOST_TAPES:
+            missed.insert(found, fault.decision)
+            self.tapes = [*self.tapes, found]
+        else:
+            self.root, self.tapes = found, [found]
+
+    def _replace(self, known: Specialisation, other: Specialisation) -> None:
+        """Replace a tape by ``other``, which was merged from it."""
+        other.branches.update(known.branches)
+        self.root = other if known is self.root else self.root
+        self.tapes = [other if each is known else each for each in self.tapes]
+        for each in self.tapes:
+            for decision, following in [*each.branches.items()]:
+                if following is known:
+                    each.branches[decision] = other
+
+
+def _exact(value: Any) -> bool:
+    """Whether generated code can take ``value`` unchanged and return its gradient unchanged."""
+    return type(value) in (float, complex) or (type(value) is np.ndarray and value.ndim > 0 and value.dtype.isnative)

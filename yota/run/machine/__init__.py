@@ -1,0 +1,1 @@
+"""Compilers, devices, caches on disk, and loading of generated code."""

@@ -1,0 +1,115 @@
+"""Dispatch in C: calls that reach compiled functions without Python code."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from yota.errors import CodegenError
+
+MOST_FORMS = 8
+"""Largest number of forms, which are tried in turn; a table lookup is faster for more."""
+_CHECKS = (
+    *("cell", "entry", "item", "function", "class", "bases", "attributes", "attribute", "size", "list", "dict"),
+    *("form", "bytes", "changed"),
+)
+"""Kinds of checks, as `yota.tracing.captured.checks` describes them."""
+_ARRANGEMENTS = ("plain", "split", "list")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A compiled function for one combination of argument types, and the checks for its validity.
+
+    function: takes the arguments and then ``captured``.
+    kinds: the type of each argument, for an array with its shape and dtype.
+    captured: captured arrays, passed as further arguments.
+    arrangement: arrangement of the results: ``"plain"`` as they are, ``"split"`` with all but the first in a tuple,
+        ``"list"``.
+    checks: each check as its kind and its values.
+    """
+
+    function: Callable[..., Any]
+    kinds: tuple[tuple[Any, ...], ...]
+    captured: tuple[Any, ...]
+    arrangement: str
+    checks: tuple[tuple[Any, ...], ...]
+
+
+def quick(function: Callable[..., Any]) -> Any:
+    """A callable equivalent to ``function`` that first tries the compiled forms registered by `offer`.
+
+    It has the attributes of ``function``, which defines its pickling and copying. Without a compiler it is
+    ``function`` itself.
+    """
+    try:
+        found = _dispatcher()(function)
+    except CodegenError:
+        # The first compilation for a call reports the error.
+        return function
+    if hasattr(function, "__dict__"):
+        found.__dict__ = function.__dict__
+    return found
+
+
+def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
+    """A callable of ``form`` if types and checks match, otherwise of ``otherwise``; None if it is not compiled.
+
+    build: whether to compile the checks if they are not loaded yet.
+    """
+    if not build and not _dispatcher.cache_info().currsize:
+        return None
+    try:
+        found = _dispatcher()(otherwise)
+    except CodegenError:
+        return None
+    found.set_forms((_as_offered(form),))
+    return found
+
+
+def split_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The compiled function that gives all results of ``function`` but the first in a tuple of their own."""
+    return getattr(getattr(function, "__self__", None), f"{function.__name__}_split", None)
+
+
+def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
+    """Register ``form`` with ``dispatcher``; it replaces the form with the same ``key``."""
+    known = dispatcher.__dict__.setdefault("_offered", {})
+    known.pop(key, None)
+    if form is not None:
+        if len(known) == MOST_FORMS:
+            del known[next(iter(known))]
+        known[key] = _as_offered(form)
+    dispatcher.set_forms(tuple(known.values()))
+
+
+def _as_offered(form: Form) -> tuple[Any, ...]:
+    kinds = tuple((kind, *_packed(of)) for kind, *of in form.kinds)
+    checks = tuple(
+        (_CHECKS.index(kind.removeprefix("equal_")), owner, *(_packed(values) if kind in ("form", "bytes") else values))
+        for kind, owner, *values in form.checks
+    )
+    return form.function, kinds, form.captured, _ARRANGEMENTS.index(form.arrangement), checks
+
+
+def _packed(values: Iterable[Any]) -> Iterator[Any]:
+    """The values, with shapes as bytes in NumPy's format."""
+    return (struct.pack(f"{len(each)}n", *each) if type(each) is tuple else each for each in values)
+
+
+def withdraw(dispatcher: Any) -> None:
+    """Remove all forms of ``dispatcher``."""
+    dispatcher.__dict__.pop("_offered", None)
+    dispatcher.set_forms(())
+
+
+@cache
+def _dispatcher() -> Any:
+    # These imports are only needed for compilation.
+    from yota.run.machine import native
+    from yota.run.machine.stored import rendered
+
+    return native.build(rendered("c/dispatcher.c.jinja", checks=_CHECKS, arrangements=_ARRANGEMENTS)).Dispatcher

@@ -1,0 +1,189 @@
+"""Turns generated C into callables: compiled once, with precompiled headers, stored, loaded as an extension module."""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import importlib.util
+import itertools
+import os
+import platform
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.emit.targets.generated import Source
+from yota.errors import CodegenError, CompilerError
+from yota.run.machine import compiler, python
+from yota.run.machine.compiler import Compiler, processor
+from yota.run.machine.notices import warn_once
+from yota.run.machine.store import Store, digest_of, folder
+from yota.settings import settings
+
+if TYPE_CHECKING:
+    from yota.emit.targets import c
+
+
+HEADERS = """\
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+"""
+"""First lines of every generated extension; including them again has no effect."""
+_WORTH_IT = 2
+"""Number of compiled files after which a precompiled header pays off."""
+_found: dict[tuple[Store, Compiler], Path] = {}
+
+
+def ready_headers(kept: Store, compiler: Compiler) -> Path | None:
+    """A precompiled header to include first; None while few files are compiled, or if it cannot be stored."""
+    known = _found.get((kept, compiler))
+    if known is None:
+        if len(list(itertools.islice(kept.path.glob("*.so"), _WORTH_IT))) < _WORTH_IT:
+            return None
+        try:
+            known = _found[kept, compiler] = _made(kept, compiler)
+        except (CodegenError, OSError):
+            return None
+    # Emptying the cache removes the header too.
+    return known if known.is_file() else None
+
+
+def _made(kept: Store, compiler: Compiler) -> Path:
+    key = "headers-" + _headers_key(compiler)
+    header = kept.path / f"{key}.h"
+    kept.write(header, HEADERS)
+    kept.get(key, lambda output: compiler.parse(header, output), ".h.gch")
+    return header
+
+
+def _headers_key(compiler: Compiler) -> str:
+    """A digest of everything that precompiled headers depend on; the compiler checks its own version and flags."""
+    files = [Path(sysconfig.get_paths()["include"], "Python.h")]
+    files += [Path(np.get_include(), "numpy", name) for name in ("arrayobject.h", "_numpyconfig.h")]
+    parts = [HEADERS, *compiler.command, compiler.version, *compiler.flags, np.__version__]
+    for file in files:
+        state = os.stat(file)
+        parts += map(str, (file, state.st_mtime_ns, state.st_size))
+    return digest_of(parts)
+
+
+_MODULE = "yota_native"
+_FORMAT = "1"
+_NOT_LOADED = (
+    "compiled code cannot be loaded from {place}: {error}. Where programs may not be run from that file system "
+    "(noexec), name a folder on another one in YOTA_CACHE_DIR"
+)
+
+
+def is_available() -> bool:
+    """Whether C can be compiled here; if not, it warns once in a process."""
+    try:
+        find()
+    except CompilerError as error:
+        warn_once(f"{error} Until then NumPy code runs in its place.")
+        return False
+    return True
+
+
+def find() -> compiler.Compiler:
+    """The compiler; see `yota.run.machine.compiler.find`."""
+    return compiler.find(Store(folder()))
+
+
+def load(source: c.Source) -> Callable[..., Any]:
+    """The function that ``source`` defines.
+
+    Raises CodegenError if there is no compiler, or the cache is not private.
+    """
+    _look_at_threads()
+    if source.memory:
+        _keeper()
+    module = build(source.code) if source.code else None
+    kernels = {name: getattr(module, name) for name in source.kernels}
+    if not source.driver:
+        function: Callable[..., Any] = kernels[source.entry]
+        return function
+    return python.load(Source(source.driver, source.entry, {**source.constants, **kernels}))
+
+
+def _look_at_threads() -> None:
+    """Warn of an invalid number of threads."""
+    text = settings.threads_text
+    if text and settings.threads is None:
+        warn_once(
+            f"YOTA_NUM_THREADS={text!r} is no number of threads, so that OpenMP's own number counts (OMP_NUM_THREADS); "
+            "set it to a whole number from 1 on, or unset it"
+        )
+
+
+@functools.cache
+def _keeper() -> ModuleType:
+    """The module that allocates large arrays for the others and reuses freed memory."""
+    from yota.run.machine.stored import rendered
+
+    return build(rendered("c/keeper.c.jinja"))
+
+
+def build(code: str) -> ModuleType:
+    """The extension module that a C text defines."""
+    kept = Store(folder())
+    found = compiler.find(kept)
+    key = _key(code, found)
+
+    def make(output: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="source-", dir=output.parent) as scratch:
+            file = Path(scratch, "generated.c")
+            file.write_text(code, encoding="utf-8")
+            found.compile(file, output, ready_headers(kept, found))
+
+    place = kept.get(key, make)
+    try:
+        return _imported(place)
+    except CodegenError:
+        if place.is_file():
+            raise
+        # Another process has just removed the file to free space.
+        return _imported(kept.get(key, make))
+
+
+def _key(code: str, found: compiler.Compiler) -> str:
+    """A digest of everything that the compiled file depends on."""
+    parts = (
+        _FORMAT,
+        code,
+        *found.command,
+        found.version,
+        *found.arguments(len(code)),
+        str(sysconfig.get_config_var("SOABI")),
+        sys.version,
+        np.__version__,
+        platform.machine(),
+        processor(),
+    )
+    return digest_of(parts)
+
+
+def _imported(place: Path) -> ModuleType:
+    loader = importlib.machinery.ExtensionFileLoader(_MODULE, str(place))
+    specification = importlib.util.spec_from_file_location(_MODULE, place, loader=loader)
+    assert specification is not None
+    try:
+        module = importlib.util.module_from_spec(specification)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise CodegenError(_NOT_LOADED.format(place=place, error=error)) from None
+    return module

@@ -1,0 +1,88 @@
+"""Turns generated Python source into a callable, whose lines tracebacks show and whose scratch arrays are bounded."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any
+
+from yota.emit.targets.generated import Source
+from yota.run.machine.signals import StaleTape
+
+_serial = itertools.count(1)
+_MOST_BYTES = 256 * 1024 * 1024
+"""Bytes that earlier functions may keep when another one is created."""
+_lock = threading.Lock()
+_pools: list[weakref.ref[deque[Any]]] = []
+
+
+def load(source: Source) -> Callable[..., Any]:
+    """The function that ``source`` defines, in its own namespace.
+
+    ``linecache`` keeps the text as long as the function lives.
+    """
+    filename = f"<yota {source.entry} #{next(_serial)}>"
+    namespace: dict[str, Any] = {
+        "__name__": f"yota.generated.{source.entry}",
+        "StaleTape": StaleTape,
+        **source.constants,
+    }
+    exec(compile(source.text, filename, "exec"), namespace)
+    function: Callable[..., Any] = namespace[source.entry]
+    lines = source.text.splitlines(keepends=True)
+    # A modification time of None keeps linecache.checkcache from dropping an entry without a file.
+    linecache.cache[filename] = (len(source.text), None, lines, filename)
+    weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+    if "_pool" in namespace:
+        _bound(namespace["_pool"])
+    return function
+
+
+def made(text: str, objects: Mapping[str, Any]) -> Any:
+    """The result of the function ``make``, which ``text`` defines, for named ``objects``."""
+    namespace: dict[str, Any] = {"__name__": "yota.generated"}
+    exec(_code(text), namespace)
+    return namespace["make"](**objects)
+
+
+@functools.lru_cache(512)
+def _code(text: str) -> CodeType:
+    return compile(text, "<yota entry>", "exec")
+
+
+def text(function: Callable[..., Any]) -> str:
+    """The source of a function from `load`."""
+    return "".join(linecache.getlines(function.__code__.co_filename))
+
+
+def _bound(pool: deque[Any]) -> None:
+    """Register the pool of a new function, and empty the oldest pools above `_MOST_BYTES`.
+
+    A function with an emptied pool allocates its arrays again at its next call.
+    """
+    with _lock:
+        _pools[:] = [known for known in _pools if known() is not None]
+        left = _MOST_BYTES
+        for known in reversed(_pools):
+            other = known()
+            if other is not None:
+                left -= _size(other)
+                if left < 0:
+                    other.clear()
+        _pools.append(weakref.ref(pool))
+
+
+def _size(pool: deque[Any]) -> int:
+    """Total size of the arrays in a pool; views share memory."""
+    owners = {id(owner): owner for work in pool.copy() for array in work for owner in [_owner(array)]}
+    return sum(owner.nbytes for owner in owners.values())
+
+
+def _owner(array: Any) -> Any:
+    return array if array.base is None else array.base

@@ -1,0 +1,253 @@
+"""The persistent cache of tapes and generated code, which other processes load."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from yota.emit.render import templates
+from yota.errors import CodegenError
+from yota.ir import catalog
+from yota.ir.primitive import Primitive
+from yota.ir.serialised import LateTape, Unwritable, read, tape_text, text
+from yota.rules.registry import registry
+from yota.run.arguments import Arguments
+from yota.run.compiled import BROUGHT, KEPT, Journal
+from yota.run.machine.cache import Table
+from yota.run.machine.compiler import processor
+from yota.run.machine.store import Store, digest_of, folder
+from yota.run.specialise import Gradient, Instead, Target, is_in_c
+from yota.settings import settings
+from yota.tracing.captured.checks import Contents
+from yota.tracing.captured.description import NoDigest
+from yota.tracing.captured.digest import Read, kinds
+from yota.tracing.memory import owner_of
+from yota.tracing.observation import Running
+from yota.tracing.results import ResultForm
+from yota.transform.sparse.csr import CompressedRows
+
+_RULE = "rule "
+
+
+def reference(known: Primitive) -> str | None:
+    """The name of a primitive for other processes; None if it has no rule.
+
+    >>> reference(catalog.primitive("exp"))
+    'exp'
+    """
+    try:
+        if catalog.primitive(known.name) is known:
+            return known.name
+    except KeyError:
+        pass
+    return _RULE + known.name if registry().knows(known.name) else None
+
+
+def find(name: str) -> Primitive:
+    """The primitive of a `reference`; a user-defined rule must be loaded in this process too."""
+    if name.startswith(_RULE):
+        return registry().primitive(name.removeprefix(_RULE))
+    return catalog.primitive(name)
+
+
+_FORMAT = "2"
+_MOST_BYTES = 1 << 23
+"""Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""
+_brought = Table(most=1_000)
+"""Records of unpickled frozen functions, by key."""
+
+
+def adopt(records: Iterable[tuple[str, str]]) -> None:
+    """Register records of a frozen function, as pairs of key and text, for lookup."""
+    for key, record in records:
+        _brought.insert(key, record)
+
+
+def why_not_kept(function: Callable[..., Any]) -> str:
+    """Why a function has no records; empty if the function is not the reason."""
+    if not settings.keeps:
+        return "YOTA_CACHE disables the records"
+    try:
+        Read(function, ())
+    except (NoDigest, RecursionError) as reason:
+        return f"the code may behave differently in another process: {reason}"
+    return ""
+
+
+def place_of(
+    function: Callable[..., Any],
+    others: Iterable[Any],
+    arguments: Arguments,
+    options: tuple[Any, ...],
+    target: Target,
+    journal: Journal,
+) -> Place | None:
+    """The place of the code of a function for argument types like these; None if it is not stored.
+
+    function: the user's function.
+    others: arguments that contain code.
+    options: further options that the code depends on.
+    target: target of the generated code.
+    journal: journal to which records are added.
+    """
+    if target.name == "cuda" or not settings.keeps:
+        return None
+    with contextlib.suppress(NoDigest, CodegenError, RecursionError):
+        ask = functools.partial(_read, function, list(others), arguments.values)
+        rest = digest_of([*_versions(), repr(options), repr(target), str(is_in_c(target))])
+        return Place(ask, rest, Store(folder() / "functions"), ask(), journal.records)
+    return None
+
+
+def _read(function: Callable[..., Any], others: list[Any], values: tuple[Any, ...], *, ran: bool = False) -> Read:
+    return Read(function, others, list(map(kinds, values)), ran=ran)
+
+
+def _files() -> Iterator[tuple[Path, str]]:
+    """Each file of yota, and its path in the package."""
+    for part, root in (("yota", Path(__file__).resolve().parent.parent), ("templates", templates())):
+        for place, _, names in os.walk(root):
+            for path in (Path(place, name) for name in names if not name.endswith(".pyc")):
+                yield path, f"{part}/{path.relative_to(root).as_posix()}"
+
+
+@functools.cache
+def _state_on_disk() -> str:
+    """A digest of the paths, sizes and times of yota's files."""
+    states = ((path, path.stat()) for path, _ in _files())
+    return digest_of(sorted(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states))
+
+
+@functools.cache
+def state_of_yota() -> str:
+    """A digest of the content of yota's files, independent of their location."""
+    return digest_of(sorted(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path, name in _files()))
+
+
+def _versions() -> list[str]:
+    # Tracing computes constants with NumPy's code for this processor.
+    system = sys.version, sys.byteorder, platform.machine(), processor(), np.__version__
+    return [_FORMAT, registry().digest(), *system, *settings.of_code()]
+
+
+def _name(primitive: Primitive) -> str:
+    found = reference(primitive)
+    if found is None or find(found) is not primitive:
+        raise Unwritable(f"the function {primitive.name}")
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """The place of the code of one function for one combination of argument types.
+
+    ask: returns the data that the function reads now.
+    rest: digest of everything else that the code depends on.
+    store: the private cache.
+    before: the data that the function read before it was traced.
+    records: stored or loaded records by key, for pickles.
+    """
+
+    ask: Callable[..., Read]
+    rest: str
+    store: Store
+    before: Read
+    records: Table
+
+    @property
+    def _key(self) -> str:
+        return digest_of([self.rest, self.before.digest])
+
+    @property
+    def _file(self) -> str:
+        return digest_of([_state_on_disk(), self._key])
+
+    def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
+        """The stored tape and source, and their origin; None if there is no intact record.
+
+        Raises Instead if the record says that there is no such code.
+        """
+        brought = _brought.get(self._key)
+        record = brought or self.store.noted(self._file)
+        if record is None:
+            return None
+        first, *lines = record.split("\n")
+        with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
+            head = read(first, find, self.before.classes)
+            found = self._made(head, lines, arguments) if lines else None
+            self.records.insert(self._key, record)
+            if found is None:
+                raise Instead(head["instead"])
+            return *found, BROUGHT if brought else KEPT
+        return None
+
+    def _made(self, head: Any, lines: Sequence[str], arguments: Arguments) -> tuple[Gradient, Any]:
+        """The record: the source, the tape's captured data, the part of the tape that each call needs, and the rest."""
+        outside, (eager, late) = self.before.parts, lines
+        tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
+        captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
+        contents = Contents.now(relied, fresh)
+        aux = None if head["form"] is None else ResultForm.read(head["form"])
+        rows = None if head["rows"] is None else CompressedRows(*head["rows"])
+        more = {name: head[name] for name in ("leaves", "relied")}
+        gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
+        if not gradient.fits([leaf.value for leaf in arguments.leaves]):
+            raise ValueError("made for other values")
+        return gradient, SimpleNamespace(**head["source"])
+
+    def save(self, gradient: Gradient, source: Any) -> None:
+        """Store a tape and its generated source, if another process can use them."""
+        columns = [] if gradient.rows is None else [gradient.rows.columns]
+        if sum(getattr(each, "nbytes", 0) for each in (*gradient.tape.constants.values(), *columns)) > _MOST_BYTES:
+            return
+
+        def record(after: Read) -> str:
+            parts = {each.name: getattr(source, each.name) for each in fields(source)}
+            head = {
+                "leaves": gradient.leaves,
+                "arrays": _places(gradient, after.parts),
+                "source": parts,
+                "form": gradient.aux and gradient.aux.written(),
+                "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
+                "relied": dict(gradient.relied),
+            }
+            return "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])
+
+        self._keep(gradient.ran, record)
+
+    def refuse(self, reason: Instead) -> None:
+        """Store that there is no such code."""
+        self._keep(reason.ran, lambda _: text({"instead": reason.what}, _name))
+
+    def _keep(self, ran: Iterable[Running], record: Callable[[Read], str]) -> None:
+        with contextlib.suppress(NoDigest, Unwritable, OSError):
+            after = self.ask(ran=True)
+            # Side effects of the trace must happen in each process.
+            if after.digest == self.before.digest and all(after.covers(each.code) for each in ran):
+                made = record(after)
+                self.records.insert(self._key, made)
+                self.store.put(self._file, made)
+
+
+def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:
+    """Positions in the captured data of the inputs, of arrays whose content counts, and of arrays read at each call."""
+    places = {id(array): number for number, array in enumerate(parts)}
+    owners = {id(owner_of(array)) for array in parts}
+    relied = [get() for get, _ in gradient.contents.pairs]
+    # An array that shares no memory with captured arrays was created by the function itself.
+    relied = [array for array in relied if id(array) in places or id(owner_of(array)) in owners]
+    several = gradient.captured, relied, [array for array, *_ in gradient.contents.forms]
+    if any(id(array) not in places for arrays in several for array in arrays):
+        raise Unwritable("a view of an array")
+    return [[places[id(array)] for array in arrays] for arrays in several]

@@ -1,0 +1,1 @@
+"""Schedules: tapes as loops."""

@@ -1,0 +1,1 @@
+"""The schedule of NumPy code: blocked loops and their memory."""

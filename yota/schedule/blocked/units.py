@@ -1,0 +1,217 @@
+"""What fusion is made of: ops placed in loops, loops, and how the pieces of a loop lie in memory.
+
+NumPy's inner loops run along the last axis in memory: a sum over the three coordinates of a million points pays
+the overhead of a million inner loops. With the coordinates outermost it is two additions of long rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op
+from yota.ir.types import TensorType
+from yota.schedule.blocked.row_ops import Placement
+
+_SHORT = 16
+_SHORTEST_COLUMN = 48
+_LONGEST_SUM = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The order of a loop's pieces in memory.
+
+    ``rows``: as the axes are. ``planes``: a last axis of extent ``short`` outermost. ``columns``: the blocked axis
+    innermost.
+    """
+
+    kind: str
+    short: int = 0
+
+    def order(self, type: TensorType, axis: int | None) -> tuple[int, ...] | None:
+        """Axes of an array cut along ``axis`` from outermost to innermost; None if as they are."""
+        last = type.ndim - 1
+        if type.ndim < 2 or axis == last:
+            return None
+        if self.kind == "planes":
+            short = type.shape[last] == self.short and type.size > 4 * self.short
+            return (last, *range(last)) if short else None
+        if self.kind == "columns" and axis is not None and type.size > type.shape[axis]:
+            return (*(other for other in range(type.ndim) if other != axis), axis)
+        return None
+
+
+ROWS = Layout("rows")
+
+
+def choose(members: Sequence[Member], axes: Mapping[int, int], types: Mapping[int, TensorType], block: int) -> Layout:
+    """The layout for a loop of these members with pieces of ``block`` rows."""
+    mixing = _mixing(members, types)
+    if not mixing:
+        return ROWS
+    short = max(mixing, key=lambda extent: (mixing[extent], extent))
+    middle = [
+        types[v].shape[-2]
+        for v, axis in axes.items()
+        if types[v].ndim > 2 and axis < types[v].ndim - 2 and types[v].shape[-1] == short
+    ]
+    if short <= _SHORT and (not middle or max(middle) > max(block, _SHORTEST_COLUMN)):
+        return Layout("planes", short)
+    if block >= max(_SHORTEST_COLUMN, short):
+        return Layout("columns")
+    return Layout("planes", short) if short <= _SHORT else ROWS
+
+
+def copied_whole(type: TensorType, unit: Unit, types: Mapping[int, TensorType]) -> bool:
+    """Whether an operand is so small beside the loop's work that it is put in order once, ahead of the loop."""
+    largest = max(types[member.op.result].size for member in unit.members)
+    return 8 * type.size <= largest
+
+
+def _mixing(members: Sequence[Member], types: Mapping[int, TensorType]) -> Counter[int]:
+    """On how many elements ops sum over, or spread along, a short last axis; by its extent."""
+    found: Counter[int] = Counter()
+    for member in members:
+        op, placement = member.op, member.placement
+        assert placement is not None
+        if op.access == AccessMap.REDUCTION:
+            type = types[op.operands[0]]
+            extent = _last(type, placement.reads[0])
+            # A sum over the blocked axis alone adds whole rows already, one over all axes adds what lies in line, and
+            # BLAS does one over all but the last.
+            axes, every = op.keyword("axis"), tuple(range(type.ndim))
+            columns = op.semantics.fold == "add" and type.dtype.char in "fd" and axes == every[:-1]
+            if extent and axes not in ((placement.reads[0],), every) and not columns:
+                found[extent] += type.size
+        elif placement.axis is not None and len(op.operands) > 1:
+            type = types[op.result]
+            extent = _last(type, placement.axis)
+            if extent and any(_narrow(types[v], r) for v, r in zip(op.operands, placement.reads, strict=True)):
+                found[extent] += type.size
+    return found
+
+
+def _last(type: TensorType, axis: int | None) -> int:
+    if type.ndim < 2 or axis == type.ndim - 1 or not 1 < type.shape[-1] <= _LONGEST_SUM:
+        return 0
+    return type.shape[-1] if type.size > 4 * type.shape[-1] else 0
+
+
+def _narrow(type: TensorType, axis: int | None) -> bool:
+    """Whether an operand with a blocked axis is spread along the result's last axis."""
+    return axis is not None and type.ndim > 1 and type.shape[-1] == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An op in a unit; ``placement`` says how it is cut in a loop, and is None outside of loops."""
+
+    op: Op
+    placement: Placement | None = None
+
+
+class Kernel(Protocol):
+    """A kernel of another language: the variables that it reads, and those that it gives."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """What it reads."""
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """What it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What runs as one: a single op on whole arrays, a loop over ``extent`` rows, ``block`` at a time, or a kernel.
+
+    members: its ops in order.
+    extent, block: rows of the loop, and rows in one piece; 0 for a single op. With a single piece there is no loop.
+    stored: variables computed in pieces that are needed whole outside of the loop.
+    layout: how pieces lie in memory.
+    inputs: for a kernel of another language, the variables that it reads: its members are the ops of its results alone,
+        and it computes what lies between by itself. Its results are new arrays. None for all else.
+    """
+
+    members: tuple[Member, ...]
+    extent: int = 0
+    block: int = 0
+    stored: frozenset[int] = frozenset()
+    layout: Layout = ROWS
+    inputs: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, step: Op | Kernel, definitions: Mapping[int, Op]) -> Unit:
+        """The unit of a single op, or of a kernel."""
+        if isinstance(step, Op):
+            return cls((Member(step),))
+        return cls(tuple(Member(definitions[variable]) for variable in step.outputs), inputs=step.inputs)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether another language computes it."""
+        return self.inputs is not None
+
+    @property
+    def is_op(self) -> bool:
+        """Whether it is a single op on whole arrays."""
+        return not self.extent and self.inputs is None
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """What it names, as often as it does."""
+        if self.inputs is not None:
+            return self.inputs
+        return tuple(operand for member in self.members for operand in member.op.operands)
+
+    @property
+    def local(self) -> dict[int, int]:
+        """Blocked axis of each variable that exists in pieces inside the loop."""
+        return {
+            member.op.result: member.placement.axis
+            for member in self.members
+            if member.placement is not None and member.placement.axis is not None
+        }
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Variables of other units that this one reads, each once."""
+        if self.inputs is not None:
+            return self.inputs
+        local = self.local
+        seen = dict.fromkeys(operand for operand in self.operands if operand not in local)
+        own = {member.op.result for member in self.members}
+        return tuple(operand for operand in seen if operand not in own)
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Variables that are whole once the unit has run."""
+        if not self.extent:
+            return tuple(member.op.result for member in self.members)
+        local = self.local
+        return tuple(
+            member.op.result
+            for member in self.members
+            if member.op.result in self.stored or member.op.result not in local
+        )
+
+
+@dataclass(slots=True)
+class Growing:
+    """A unit under construction.
+
+    ``repeated`` holds variables that another group computes too and stores if need be; ``before`` and ``bit`` are
+    masks of the groups that must have run before this one, and of this group itself.
+    """
+
+    members: list[Member]
+    extent: int = 0
+    axes: dict[int, int] = field(default_factory=dict)
+    repeated: set[int] = field(default_factory=set)
+    before: int = 0
+    bit: int = 0

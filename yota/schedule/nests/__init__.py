@@ -1,0 +1,1 @@
+"""The schedule of C and CUDA code: loop nests."""

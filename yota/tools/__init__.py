@@ -1,0 +1,1 @@
+"""Tools: the command line, the tape explorer, export of rules, diagnosis."""

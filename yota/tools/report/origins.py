@@ -1,0 +1,201 @@
+"""Links lines of generated code to ops: locations of ops carry stamps, which all passes preserve."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from yota.emit.c.lines import comment
+from yota.emit.python.function_plan import FunctionPlan, Line
+from yota.emit.python.scalar import ScalarPlan
+from yota.emit.targets import c, cuda
+from yota.emit.targets.numpy import Lowered, generate, lowered
+from yota.ir.location import Location
+from yota.ir.tape import Op, Tape
+from yota.optimize.pipeline import run
+from yota.rules.registry import Registry
+from yota.tools.report.report_plan import Part
+from yota.tracing.source_lines import source_line
+from yota.transform.reverse.backward import gradient_tape
+
+MOST = 48
+"""Largest number of ops that one line is linked to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin(Location):
+    """A location with the variable that was computed there.
+
+    Every pass copies the location of an op to the ops that replace it, and so preserves the stamp.
+    """
+
+    variable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    """A tape with its adjoints.
+
+    tape: the ops of the function, then those of its derivative.
+    primal: the op or input of the function to which each op of the derivative belongs.
+    gradients: adjoint of each requested variable; None if it is zero.
+    """
+
+    tape: Tape
+    primal: Mapping[int, int]
+    gradients: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Generated code.
+
+    parts: the source, in parts of one language each.
+    lines: variables of the tape with adjoints that each line computes, by line number from 1.
+    final: the last tape.
+    lowered: the plan, of NumPy code.
+    kernels: number of functions in another language.
+    """
+
+    parts: tuple[Part, ...]
+    lines: Mapping[int, tuple[int, ...]]
+    final: Tape
+    lowered: Lowered | None = None
+    kernels: int = 0
+
+
+def reversed_tape(tape: Tape, wrt: Iterable[int], registry: Registry) -> Reversed:
+    """``tape`` with the adjoints of ``wrt``, and the function's op for each op of the derivative."""
+    wanted = tuple(wrt)
+    found = gradient_tape(_stamped(tape), wanted, registry)
+    # The last sums of adjoints of an argument that is read several times belong to the argument.
+    owner = {gradient: variable for variable, gradient in zip(wanted, found.variables, strict=True) if gradient}
+    primal: dict[int, int] = {}
+    for op in reversed(found.tape.ops[len(tape.ops) :]):
+        primal[op.result] = stamp(op) or owner[op.result]
+        if not stamp(op):
+            owner.update(dict.fromkeys(op.operands, owner[op.result]))
+    return Reversed(found.tape, dict(reversed(primal.items())), found.variables)
+
+
+def generated(tape: Tape, *, strict: bool = False) -> Generated:
+    """The NumPy code of ``tape``, with the variables that each line computes."""
+    final = run(_stamped(tape), strict=strict)
+    found = lowered(final, strict=strict)
+    text = generate(final, strict=strict).text
+    behind = _behind(found)
+    placed = _placed(found.plan, text)
+    lines = {
+        number: tuple(sorted({origin for variable in variables for origin in behind.get(variable, ())}))
+        for number, variables in placed.items()
+    }
+    return Generated((Part("python", text),), lines, final, found)
+
+
+def stamp(op: Op) -> int:
+    """The variable of the stamped tape that an op comes from; 0 for none."""
+    return op.location.variable if isinstance(op.location, Origin) else 0
+
+
+def _stamped(tape: Tape) -> Tape:
+    ops = []
+    for op in tape.ops:
+        place = op.location or Location("", 0, "")
+        ops.append(replace(op, location=Origin(place.filename, place.line, place.function, op.result)))
+    return replace(tape, ops=tuple(ops))
+
+
+def _behind(found: Lowered) -> dict[int, frozenset[int]]:
+    """For each variable of the last tape that a line computes: the stamps of it and of its inlined ops."""
+    lines = [line for line in _lines(found.plan) if isinstance(line, Line)]
+    computed = {variable for line in lines for variable in line.variables}
+    known: dict[int, frozenset[int]] = {}
+    for op in found.tape.ops:
+        inside = (known.get(operand, frozenset()) for operand in op.operands if operand not in computed)
+        own = frozenset([stamp(op)]) - {0}
+        both = own.union(*inside)
+        known[op.result] = both if len(both) <= MOST else own
+    return known
+
+
+def _lines(plan: FunctionPlan | ScalarPlan) -> Iterator[str]:
+    """The lines of a plan's functions in the order of the template."""
+    if isinstance(plan, ScalarPlan):
+        for function in plan.functions:
+            yield from (*function.reads, *function.body)
+        return
+    for step in plan.steps:
+        yield from step.before
+        for loop in step.loops:
+            yield from (loop.header, *loop.lines)
+        yield from step.after
+
+
+def _placed(plan: FunctionPlan | ScalarPlan, text: str) -> dict[int, tuple[int, ...]]:
+    """Line numbers of ``text`` with the variables that the lines compute."""
+    rows = text.split("\n")
+    found: dict[int, tuple[int, ...]] = {}
+    number = next(place for place, row in enumerate(rows) if row.startswith("def ") and "_workspace" not in row)
+    for line in _lines(plan):
+        number = next(place for place in range(number + 1, len(rows)) if rows[place].strip() == line.strip())
+        if isinstance(line, Line):
+            found[number + 1] = line.variables
+    return found
+
+
+_COMMENT = re.compile(r"\s*(/\* .* \*/|# .*)$")
+_SHOWN = (80, 100)
+"""Number of characters of a source line in comments, in loops and before functions."""
+
+
+def native(tape: Tape, target: str, *, strict: bool = False) -> Generated:
+    """The code of ``tape`` for a target.
+
+    tape: the function with its adjoints.
+    target: ``"c"`` or ``"cuda"``.
+    """
+    final = run(tape, strict=strict)
+    found = c.generate(final, strict=strict) if target == "c" else cuda.generate(final)
+    parts = [Part("python", found.driver)] if found.driver else []
+    title = f"# {found.entry}.{'c' if target == 'c' else 'cu'}"
+    if found.code:
+        parts.append(Part(target, f"\n\n{title}\n\n{found.code}" if parts else found.code))
+    text = "".join(part.text for part in parts)
+    lines = _linked(text.split("\n"), _ops_by_line(tape))
+    return Generated(tuple(parts), lines, final, kernels=len(found.kernels))
+
+
+def _ops_by_line(tape: Tape) -> dict[str, set[int]]:
+    """Ops by the comment text of their source lines."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for op in tape.ops:
+        line = source_line(op.location)
+        for length in _SHOWN if line else ():
+            found[comment(line[:length])].add(op.result)
+            found[f"# {line[:length].rstrip()}"].add(op.result)
+    return {line: ops for line, ops in found.items() if len(ops) <= MOST}
+
+
+def _linked(rows: Iterable[str], ops: Mapping[str, set[int]]) -> dict[int, tuple[int, ...]]:
+    """Line numbers, from 1, with their ops."""
+    found: dict[int, tuple[int, ...]] = {}
+    ahead: set[int] = set()  # of the function that begins
+    current: set[int] = set()
+    for number, row in enumerate(rows, start=1):
+        inside = row.startswith(" ")
+        if not row.strip() or row == "}":
+            ahead, current = set(), set()
+            continue
+        match = _COMMENT.match(row)
+        if match and match[1] in ops:
+            current = ops[match[1]]
+            ahead |= set() if inside else current
+            found[number] = tuple(sorted(current))
+        elif inside and (current or ahead):
+            found[number] = tuple(sorted(current or ahead))
+        elif row == "{":
+            # Lines before the first comment of a body belong to all of its ops.
+            current = set()
+    return found

@@ -1,0 +1,149 @@
+"""A digest of all that a function reads besides its arguments, equal in all processes that would record the same tape.
+
+It covers the names in the code, as change detection does; see `yota.tracing.captured.reach`. Code whose behaviour no
+digest covers has none: it uses files, the clock, the environment, random numbers, computed attribute names, or
+objects of other libraries.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.structures import children, is_leaf, is_library, is_on_device
+from yota.tracing.bytecode import nested
+from yota.tracing.captured.description import IMPURE, PLAIN, READERS, Description, NoDigest, code, is_librarys
+from yota.tracing.captured.mentions import mentions
+from yota.tracing.captured.reach import Reach
+from yota.tracing.captured.snapshots import State
+
+_MOST_FOLLOWED = 2_000
+_UNFOLLOWED = frozenset(dis.opmap[name] for name in ("MATCH_CLASS", "IMPORT_STAR") if name in dis.opmap)
+"""Instructions that read unnamed attributes."""
+
+
+class _Everything(Reach):
+    """All that a function reads, installed packages included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.libraries: list[types.ModuleType] = []
+
+    def _is_foreign(self, value: Any) -> bool:
+        return is_library(value)
+
+    def _variable(self, names: Mapping[str, Any], name: str) -> Any:
+        value = super()._variable(names, name)
+        if isinstance(value, types.ModuleType):
+            self.libraries.append(value)
+        return value
+
+    def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
+        found = super()._code(code, names)
+        if any(code is known for known in self.codes):
+            if any(each not in sys.modules for each in mentions(code).modules):
+                raise NoDigest("a module that is not loaded yet")
+            self.libraries += [sys.modules[each] for each in mentions(code).modules]
+        return found
+
+    @property
+    def mentioned(self) -> frozenset[str]:
+        """Names of all attributes that are read."""
+        return frozenset(self._attributes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was followed; computed names cannot be followed."""
+        return not self._is_dynamic and self._followed < _MOST_FOLLOWED
+
+
+class Read:
+    """The data and code that a function reads now.
+
+    others: functions, and classes of objects, among its arguments.
+    given: further values to include; see `kinds`.
+    ran: whether it has just run and may have filled caches.
+    parts: the data, in an order that is equal in all processes with this digest.
+    classes: the classes, in such an order.
+    Raises NoDigest if no digest covers the function.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], others: Iterable[Any], given: Any = None, *, ran: bool = False
+    ) -> None:
+        others = list(others)
+        reach = _Everything()
+        reach.take([function, *others])
+        if not reach.is_whole:
+            raise NoDigest("names that are computed, or too many functions")
+        if reach.mentioned & READERS:
+            raise NoDigest(f"the attribute {min(reach.mentioned & READERS)}")
+        state = State.now(reach)
+        self._codes = frozenset(inner for code in reach.codes for inner in nested(code))
+        if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
+            raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
+        described = Description(ran=ran)
+        places = [(names, name) for kind, names, name in reach.places if kind == "entry"]
+        described.add([_built_in(name) for names, name in places if name not in names])
+        described.add([function, others, given, _own(state), [name for _, name in places], reach.libraries])
+        described.add([code(each) for each in reach.codes])
+        described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
+        self.parts, self.classes = described.arrays, described.classes
+        self.digest = described.digest()
+
+    def covers(self, code: types.CodeType) -> bool:
+        """Whether code that ran is included."""
+        return code in self._codes
+
+
+def _own(state: State) -> list[Any]:
+    """The data of a state without library data; see `_of_libraries`."""
+    held = [
+        value for kind, names, _, value in state.variables() if kind == "cell" or not is_library(names.get("__name__"))
+    ]
+    return [*held, *state.defaults]
+
+
+def kinds(value: Any) -> Any:
+    """The key of an argument for compiled code, in values that `Read` can include."""
+    if is_on_device(value):
+        raise NoDigest("an array on a GPU")
+    if isinstance(value, np.ndarray):
+        return "array", type(value), value.dtype.str, value.shape
+    if is_leaf(value):
+        return "number", type(value)
+    parts = children(value)
+    return value if parts is None else (type(value), [(key, kinds(part)) for key, part in parts])
+
+
+def _built_in(name: str) -> Any:
+    """The built-in function of a name in code; None if there is none."""
+    found = getattr(builtins, name, None)
+    if found is not None and name in IMPURE:
+        raise NoDigest(f"the built-in function {name}")
+    return found
+
+
+def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Library members with names that are read as attributes; users may replace them."""
+    pending, seen = list(modules), set()
+    while pending:
+        module = pending.pop()
+        if module.__name__ in seen or not is_library(module):
+            continue
+        seen.add(module.__name__)
+        for name in names:
+            value = vars(module).get(name)
+            if isinstance(value, types.ModuleType):
+                pending.append(value)
+            elif isinstance(value, types.FunctionType) and not is_librarys(value):
+                raise NoDigest(f"{module.__name__}.{name}, which was replaced")
+            elif value is not None:
+                own = repr(value) if type(value) in PLAIN else str(getattr(value, "__name__", ""))
+                yield module.__name__, name, type(value).__name__, str(getattr(value, "__module__", "")), own

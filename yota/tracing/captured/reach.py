@@ -1,0 +1,309 @@
+"""Finds the variables, attributes and functions that a function can read, from the names in its code."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import gc
+import operator
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.marks import content_of
+from yota.structures import children, has_attributes, is_leaf, is_library, package_of, slots_of
+from yota.tracing.captured.mentions import mentions
+from yota.tracing.interpreter.definition import Scope, scope_of
+from yota.tracing.observation import Running
+from yota.tracing.patching import ABSENT, content
+from yota.tracing.source_lines import is_library_file
+
+_MOST = 10_000
+"""Largest number of functions, classes and modules to follow."""
+_WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, functools._lru_cache_wrapper)
+_METHODS = (types.MethodType, types.BuiltinMethodType)
+_BUILT_IN = frozenset(vars(builtins)) - {"type"}
+"""Names of built-in functions; a trace replaces `type`."""
+_GETTERS = (operator.attrgetter, operator.methodcaller)
+_UNWATCHED = frozenset({"__repr__", "__str__", "__format__", "__set_name__", "__init_subclass__", "__class_getitem__"})
+"""Implicit methods that do not affect results."""
+_PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc, np.dtype)
+
+
+def bearers(value: Any) -> Iterator[Any]:
+    """Functions, classes and modules in a structure, classes of its objects, and names."""
+    if isinstance(value, _PLAIN) and type(value) is not str:
+        return
+    kinds = (str, types.FunctionType, *_METHODS, types.ModuleType, type)
+    if isinstance(value, kinds) or "__wrapped__" in getattr(value, "__dict__", ()):
+        yield value
+        return
+    yield type(value)
+    for _, part in children(value) or ():
+        yield from bearers(part)
+
+
+class Reach:
+    """Variables that functions read, found through the functions, classes and modules that their code names.
+
+    Attributes are found by name: every attribute name in any code, in every reached module and class. Library code
+    is not followed, but library members with these names are tracked.
+
+    Attributes
+    ----------
+    places
+        Places that may change, each with its kind, owner and name:
+
+        - ``cell``: a variable of a function around;
+        - ``entry``: a global variable or an attribute, in a mapping;
+        - ``attribute``: one that takes part in a call without being mentioned, as the class of an object;
+        - ``function``: the code and the default values of a function;
+        - ``size``: the number of items of a mapping that nothing may be added to;
+        - ``items``: all items of a list, a dict or the attributes of an object;
+        - ``parts``: what can be written in another way: sets, and structures of other kinds.
+    codes
+        Code of the functions.
+    defaults
+        What parameters default to, and what methods and partial functions are bound to.
+    """
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, Any, str]] = []
+        self.codes: list[types.CodeType] = []
+        self.defaults: list[Any] = []
+        self._owners: list[tuple[Mapping[str, Any], ...]] = []
+        self._libraries: list[Mapping[str, Any]] = []
+        self._attributes = {"__getattr__"}
+        self._asks = self._is_dynamic = False
+        self._seen: dict[int, Any] = {}
+        self._followed = 0
+        self._taken: set[tuple[str, int, str]] = set()
+        self._names: dict[type, dict[str, Any]] = {}
+        self._home = ""
+
+    def take(self, roots: Iterable[Any]) -> None:
+        """Add what ``roots`` read: functions, classes, modules, objects, and structures of them."""
+        pending = list(roots)
+        while pending:
+            while pending:
+                value = pending.pop()
+                if type(value) is str:
+                    self._attributes.add(value)
+                elif id(value) not in self._seen and _is_followed(value):
+                    self._seen[id(value)] = value
+                    pending += self._visit(value)
+            pending += self._attributes_of_owners()
+
+    def take_receiver(self, function: Any) -> None:
+        """Track which plain function a callable runs, but not its data, which is an argument."""
+        if isinstance(function, functools.partial):
+            self._watch("attribute", function, "func", "args")
+            self.take_receiver(function.func)
+        elif not isinstance(function, (types.FunctionType, types.BuiltinFunctionType, *_METHODS, np.ufunc, type)):
+            self._watch("attribute", function, "__class__")
+            self._attributes.add("__call__")
+            self.take([type(function)])
+
+    def _watch(self, kind: str, owner: Any, *names: str) -> None:
+        for name in names or ("",):
+            if (kind, id(owner), name) not in self._taken:
+                self._taken.add((kind, id(owner), name))
+                self.places.append((kind, owner, name))
+
+    def _is_foreign(self, value: Any) -> bool:
+        """Whether an object belongs to Python, or to another installed package than the function."""
+        package = package_of(value)
+        file = getattr(sys.modules.get(package), "__file__", None) or ""
+        return is_library(package) or (package != self._home and "-packages" in file)
+
+    def _visit(self, value: Any) -> Iterable[Any]:
+        if isinstance(value, (types.FunctionType, Running, types.ModuleType, type)):
+            self._followed += 1
+            return self._bearer(value) if self._followed < _MOST else ()
+        if isinstance(value, _METHODS):
+            # Data of its object is treated as data of a variable.
+            self.defaults.append(value.__self__)
+            return (getattr(value, "__func__", None), value.__self__)
+        if isinstance(value, functools.partial):
+            self._watch("attribute", value, "func", "args", "keywords")
+            self._watch("items", value.keywords)
+            self.defaults += [*value.args, *value.keywords.values()]
+            return [value.func, *value.args, *value.keywords.values()]
+        if isinstance(value, _WRAPPERS):
+            return _wrapped(value)
+        if isinstance(value, _GETTERS):
+            self._is_dynamic = True
+            self._attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
+            return ()
+        # A compiled derivative, for example, stands for its original function.
+        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+        return [type(value), wrapped, *self._parts(value)]
+
+    def _bearer(self, value: Any) -> Iterable[Any]:
+        """Add the code and data of a function, a class or a module."""
+        if isinstance(value, types.FunctionType):
+            if (scope := scope_of(value)) is not None:
+                return self._scope(scope)
+            self._owners.append((vars(value),))
+            return [*self._function(value), vars(value).get("__wrapped__")]
+        if isinstance(value, Running):
+            return self._code(value.code, value.names)
+        if isinstance(value, types.ModuleType):
+            if self._is_foreign(value):
+                self._libraries.append(vars(value))
+            else:
+                self._owners.append((vars(value),))
+            return ()
+        own = [base for base in value.__mro__ if not self._is_foreign(base)]
+        if not own:
+            return ()
+        self._watch("attribute", value, "__mro__")
+        if type(value) is not type and not self._is_foreign(type(value)):
+            self._watch("attribute", value, "__class__")
+        found = [function for base in own for function in self._implicit(base)]
+        self._owners.append(tuple(map(self._names_of, own)))
+        return [type(value), *found]
+
+    def _implicit(self, base: type) -> Iterator[Any]:
+        """Methods that are called implicitly: operators and constructors."""
+        if base in self._names:
+            return
+        names = self._names_of(base)
+        self._watch("size", names)
+        for name, value in names.items():
+            # Python makes `__new__` a static method, and a few others class methods.
+            if name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
+                if name not in _UNWATCHED:
+                    self._variable(names, name)
+                yield value
+
+    def _names_of(self, base: type) -> dict[str, Any]:
+        """The dict behind `vars`, which returns a new view each time."""
+        return self._names.setdefault(base, gc.get_referents(vars(base))[0])
+
+    def _parts(self, value: Any) -> list[Any]:
+        """The parts of an object or structure; its kind of mutability is noted."""
+        if isinstance(value, np.ndarray):
+            return list(value.flat)
+        parts = children(value)
+        if isinstance(value, (list, dict)):
+            self._watch("items", value)
+        elif content_of(value) is not None or not (parts is None or isinstance(value, tuple) or has_attributes(value)):
+            self._watch("parts", value)
+        if str(type(value).__module__).startswith("scipy.sparse."):
+            self._attributes_of(value)
+            return [part for part in vars(value).values() if not is_leaf(part) or _is_followed(part)]
+        if parts is None and (self._is_foreign(type(value)) or not hasattr(value, "__dict__")):
+            return []
+        if type(value) not in (list, dict, tuple):
+            self._attributes_of(value)
+        return [part for _, part in parts or () if not is_leaf(part)]
+
+    def _attributes_of(self, value: Any) -> None:
+        self._watch("attribute", value, "__class__", *slots_of(value))
+        own = getattr(value, "__dict__", None)
+        if type(own) is dict:
+            self._watch("attribute", value, "__dict__")
+            self._watch("items", own)
+
+    def _function(self, function: types.FunctionType) -> list[Any]:
+        code = function.__code__
+        if not self.codes:
+            self._home = package_of(function.__globals__.get("__name__"))
+        found = self._code(code, function.__globals__)
+        held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
+        if self._knows(code):
+            self._watch("function", function)
+        elif not _is_own(function):
+            # For a decorator, only the functions that it calls are followed.
+            return [each for _, cell in held for each in _callables(content(cell))]
+        found += self._closure(held)
+        defaults = [*(function.__defaults__ or ())]
+        if function.__kwdefaults__:
+            self._watch("items", function.__kwdefaults__)
+            defaults += function.__kwdefaults__.values()
+        self.defaults += defaults
+        return [*found, *defaults]
+
+    def _scope(self, scope: Scope) -> list[Any]:
+        code = [] if scope.code is None else self._code(scope.code, scope.globals)
+        for variables in scope.variables:
+            self._watch("items", variables)
+        held = [value for variables in scope.variables for value in variables.values()]
+        return [*code, *self._closure(scope.cells.items()), *held]
+
+    def _closure(self, held: Iterable[tuple[str, types.CellType]]) -> list[Any]:
+        found = []
+        for name, cell in held:
+            value = content(cell)
+            found.append(value)
+            if not isinstance(value, types.ModuleType):
+                self._watch("cell", cell, name)
+        return found
+
+    def _knows(self, code: types.CodeType) -> bool:
+        return any(code is known for known in self.codes)
+
+    def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
+        if self._knows(code) or self._is_foreign(names.get("__name__", "")) or is_library_file(code.co_filename):
+            return []
+        self.codes.append(code)
+        mentioned = mentions(code)
+        self._attributes |= mentioned.attributes
+        self._asks = self._asks or mentioned.asks
+        self._is_dynamic = self._is_dynamic or mentioned.is_dynamic
+        found = [self._variable(names, name) for name in mentioned.names]
+        return [*found, *(self._variable(sys.modules, name) for name in mentioned.modules if name in sys.modules)]
+
+    def _variable(self, names: Mapping[str, Any], name: str) -> Any:
+        value = names.get(name, ABSENT)
+        library = isinstance(value, types.ModuleType) and self._is_foreign(value)
+        # A variable with the name of a built-in function may be defined later.
+        known = value is not ABSENT or name in _BUILT_IN
+        if known and not library:
+            self._watch("entry", names, name)
+        return value
+
+    def _attributes_of_owners(self) -> list[Any]:
+        found: list[Any] = []
+        for family in self._owners:
+            for names in family:
+                mentioned = names if self._is_dynamic else self._attributes.intersection(names)
+                if self._asks or self._is_dynamic:
+                    self._watch("size", names)
+                found += [self._variable(names, name) for name in sorted(mentioned)]
+        for names in self._libraries:
+            # Members that the user adds to a library are tracked; its own code is not.
+            values = [self._variable(names, name) for name in sorted(names.keys() & self._attributes)]
+            found += [value for value in values if isinstance(value, types.ModuleType)]
+        return [value for value in found if not isinstance(value, _PLAIN) and id(value) not in self._seen]
+
+
+def _is_followed(value: Any) -> bool:
+    """Whether a value may contain others, or code."""
+    if type(value) is np.ndarray:
+        return bool(value.dtype.hasobject)
+    return value is not ABSENT and not isinstance(value, _PLAIN)
+
+
+def _is_own(function: types.FunctionType) -> bool:
+    """Whether a function belongs to yota and has the user's functions in its closure."""
+    return package_of(function.__globals__.get("__name__")) == "yota"
+
+
+def _callables(value: Any) -> list[Any]:
+    """Callables that a decorator holds: the object itself, or the items of its dict."""
+    found = value.values() if isinstance(value, Mapping) else [value]
+    return [each for each in found if isinstance(each, (types.FunctionType, types.MethodType, functools.partial))]
+
+
+def _wrapped(value: Any) -> Iterator[Any]:
+    if isinstance(value, functools.cached_property):
+        yield value.func
+    elif isinstance(value, property):
+        yield from (value.fget, value.fset)
+    else:
+        yield value.__wrapped__

@@ -1,0 +1,238 @@
+"""Statements and definitions: those that are simple, that choose and repeat, that catch exceptions and clean up."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from typing import Any
+
+from yota.structures import package_of
+from yota.tracing.current import current
+from yota.tracing.interpreter import operator_rules as operators
+from yota.tracing.interpreter.activation import Activation
+from yota.tracing.interpreter.assignment import assign
+from yota.tracing.interpreter.call_rules import call, ready, special
+from yota.tracing.interpreter.effects import enters
+from yota.tracing.interpreter.expression_rules import decorated, function_of, is_true
+from yota.tracing.interpreter.repeats import is_looped
+from yota.tracing.interpreter.tables import Completion, Running, block, evaluate, execute, executes
+
+
+@block(ast.Try)
+def _try(activation: Activation, part: ast.Try) -> Running:
+    try:
+        completion = yield from _guarded(activation, part)
+    finally:
+        # What the last block returns or raises takes the place of what happened before.
+        last = yield from execute(activation, part.finalbody)
+        if last is not None:
+            return last  # noqa: B012
+    return completion
+
+
+def _guarded(activation: Activation, part: ast.Try) -> Running:
+    try:
+        completion = yield from execute(activation, part.body)
+    except BaseException as fault:
+        handler = _handler(activation, part, fault)
+        if handler is None:
+            raise
+        return (yield from _handled(activation, handler, fault))
+    if completion is not None:
+        return completion
+    return (yield from execute(activation, part.orelse))
+
+
+def _handler(activation: Activation, part: ast.Try, fault: BaseException) -> ast.ExceptHandler | None:
+    for handler in part.handlers:
+        if handler.type is None or isinstance(fault, evaluate(activation, handler.type)):
+            return handler
+    return None
+
+
+def _handled(activation: Activation, handler: ast.ExceptHandler, fault: BaseException) -> Running:
+    if handler.name is None:
+        return (yield from execute(activation, handler.body))
+    activation.store(handler.name, fault)
+    try:
+        return (yield from execute(activation, handler.body))
+    finally:
+        activation.function().variables.pop(handler.name, None)
+
+
+@block(ast.With)
+def _with(activation: Activation, part: ast.With) -> Running:
+    return (yield from _managed(activation, part.items, part.body))
+
+
+def _managed(activation: Activation, items: list[ast.withitem], body: list[ast.stmt]) -> Running:
+    if not items:
+        return (yield from execute(activation, body))
+    item = items[0]
+    context = evaluate(activation, item.context_expr)
+    activation.part = item.context_expr
+    if hasattr(context, "gen") and (trace := current()) is not None:
+        trace.hold()  # a generator of the user's that contextlib runs
+    ready(context)
+    if special(context, "__enter__") is None:
+        enters(context)
+    leave = _special(context, "__exit__")
+    value = _special(context, "__enter__")()
+    completion = None
+    try:
+        if item.optional_vars is not None:
+            assign(activation, item.optional_vars, value)
+        completion = yield from _managed(activation, items[1:], body)
+    except BaseException:
+        if not leave(*sys.exc_info()):
+            raise
+        return None
+    leave(None, None, None)
+    return completion
+
+
+def _special(context: Any, name: str) -> Any:
+    own = special(context, name)
+    if own is not None:
+        return lambda *args: call(own, args, {})
+    method = getattr(type(context), name, None)
+    if method is None:
+        raise TypeError(f"'{type(context).__name__}' object does not support the context context protocol")
+    return lambda *args: method(context, *args)
+
+
+_BREAK, _CONTINUE = Completion("break"), Completion("continue")
+
+
+@executes(ast.Expr)
+def _expression(activation: Activation, part: ast.Expr) -> None:
+    evaluate(activation, part.value)
+
+
+@executes(ast.Return)
+def _return(activation: Activation, part: ast.Return) -> Completion:
+    return Completion("return", None if part.value is None else evaluate(activation, part.value))
+
+
+@executes(ast.Pass, ast.Global, ast.Nonlocal)
+def _nothing(activation: Activation, part: ast.stmt) -> None:
+    return None
+
+
+@executes(ast.Break)
+def _break(activation: Activation, part: ast.Break) -> Completion:
+    return _BREAK
+
+
+@executes(ast.Continue)
+def _continue(activation: Activation, part: ast.Continue) -> Completion:
+    return _CONTINUE
+
+
+@executes(ast.Assert)
+def _assert(activation: Activation, part: ast.Assert) -> None:
+    if is_true(activation, part.test):
+        return
+    message = [] if part.msg is None else [evaluate(activation, part.msg)]
+    activation.part = part
+    raise AssertionError(*message)
+
+
+@executes(ast.Raise)
+def _raise(activation: Activation, part: ast.Raise) -> None:
+    if part.exc is None:
+        activation.part = part
+        if sys.exc_info()[1] is None:
+            raise RuntimeError("No active exception to reraise")
+        raise  # noqa: PLE0704  (that which the interpreted handler is handling)
+    fault = evaluate(activation, part.exc)
+    cause = None if part.cause is None else evaluate(activation, part.cause)
+    activation.part = part
+    if part.cause is None:
+        raise fault
+    raise fault from cause
+
+
+@executes(ast.FunctionDef)
+def _function(activation: Activation, part: ast.FunctionDef) -> None:
+    decorated(activation, part, lambda: function_of(activation, part))
+
+
+@executes(ast.Import)
+def _import(activation: Activation, part: ast.Import) -> None:
+    for alias in part.names:
+        found = importlib.import_module(alias.name)
+        root = package_of(alias.name)
+        activation.store(alias.asname or root, found if alias.asname else sys.modules[root])
+
+
+@executes(ast.ImportFrom)
+def _import_from(activation: Activation, part: ast.ImportFrom) -> None:
+    package = activation.globals.get("__package__") or ""
+    name = "." * part.level + (part.module or "")
+    module = importlib.import_module(name, package)
+    for alias in part.names:
+        if not hasattr(module, alias.name):
+            try:
+                importlib.import_module(f"{module.__name__}.{alias.name}")
+            except ModuleNotFoundError:
+                raise ImportError(f"cannot import name {alias.name!r} from {module.__name__!r}") from None
+        activation.store(alias.asname or alias.name, getattr(module, alias.name))
+
+
+@block(ast.If)
+def _if(activation: Activation, part: ast.If) -> Running:
+    chosen = part.body if is_true(activation, part.test) else part.orelse
+    return (yield from execute(activation, chosen))
+
+
+@block(ast.While)
+def _while(activation: Activation, part: ast.While) -> Running:
+    if is_looped(activation, part):
+        return None
+    trips = 0
+    while is_true(activation, part.test):
+        completion = yield from execute(activation, part.body)
+        if completion is not None and completion.kind != "continue":
+            return None if completion.kind == "break" else completion
+        trips += 1
+        # What is tested may be a constant ahead of the first trip, as the error of a first guess.
+        if trips == 1 and is_looped(activation, part):
+            return None
+    return (yield from execute(activation, part.orelse))
+
+
+@block(ast.For)
+def _for(activation: Activation, part: ast.For) -> Running:
+    values = evaluate(activation, part.iter)
+    activation.part = part.iter
+    iterator = operators.iterate(values)
+    while True:
+        activation.part = part.iter
+        try:
+            value = next(iterator)
+        except StopIteration:
+            break
+        assign(activation, part.target, value)
+        completion = yield from execute(activation, part.body)
+        if completion is not None and completion.kind != "continue":
+            return None if completion.kind == "break" else completion
+    return (yield from execute(activation, part.orelse))
+
+
+@block(ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
+def _yielding(activation: Activation, part: Any) -> Running:
+    """A statement whose whole value is a ``yield``."""
+    if isinstance(part.value, ast.YieldFrom):
+        value = yield from evaluate(activation, part.value.value)
+    else:
+        value = yield None if part.value.value is None else evaluate(activation, part.value.value)
+    if isinstance(part, ast.Return):
+        return Completion("return", value)
+    if isinstance(part, ast.AugAssign):
+        raise activation.refuse(part, "a `yield` in an augmented assignment is not known to the interpreter of source.")
+    for target in part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]:
+        if target is not None:
+            assign(activation, target, value)
+    return None

@@ -1,0 +1,380 @@
+"""Loops that stay loops on a tape: `scan`, `fori` and `while_loop`; plain Python loops where nothing is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from yota.errors import ArgumentError, TracingError
+from yota.ir.callables import name_of
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER, Slice
+from yota.ir.infer import sample
+from yota.ir.inputs import Input, spelled
+from yota.ir.location import where
+from yota.ir.regions import LOOP, Region
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Tape
+from yota.ir.types import TensorType, type_of
+from yota.optimize import dce
+from yota.tracing.current import current
+from yota.tracing.indices import offset
+from yota.tracing.interpreter import repeats
+from yota.tracing.record import Leaf, record
+from yota.tracing.results import ResultForm, taken_apart
+from yota.tracing.trace import Trace
+
+__all__ = ["fori", "scan", "while_loop"]
+
+
+def scan(step: Callable[[Any, Any], Any], carry: Any, xs: Any = None, length: int | None = None) -> tuple[Any, Any]:
+    """Carry a value along the first axis of arrays: ``for x in xs: carry, y = step(carry, x)``.
+
+    Plain Python where nothing is traced. In a function that is differentiated or compiled, ``step`` is recorded once
+    and the loop stays one: what compiling costs does not depend on the number of trips. The derivative is a loop too.
+
+    Parameters
+    ----------
+    step
+        Takes what is carried and one row, gives the next of both. It is called with traced values; it decides by their
+        values with `numpy.where`, not with ``if``.
+    carry
+        A number, an array, or a structure of them; every trip keeps its structure, dtypes and shapes. Trips may write
+        into its arrays, which are copies.
+    xs
+        An array, or a structure of arrays, of as many rows; None if ``length`` is given.
+    length
+        The number of trips.
+
+    Returns
+    -------
+    carry
+        After the last trip.
+    ys
+        The second results of ``step``, stacked along the first axis; a structure if they are.
+
+    Raises
+    ------
+    ArgumentError
+        If the arrays have different numbers of rows, or a trip changes the type of what is carried.
+    TracingError
+        If ``step`` branches on a traced value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import yota
+    >>> def path(speed):
+    ...     return scan(lambda place, v: (place + 0.5 * v, place), 0.0, speed)
+    >>> path(np.array([1.0, 2.0, 3.0]))
+    (np.float64(3.0), array([0. , 0.5, 1.5]))
+    >>> yota.grad(lambda speed: np.sum(path(speed)[1] ** 2), np.array([1.0, 2.0, 3.0]))[1][0]
+    array([2. , 1.5, 0. ])
+    """
+    rows: list[Any] = []
+    form = taken_apart("xs", xs, rows)
+    if any(not np.ndim(each) for each in rows):
+        raise ArgumentError("scan: xs are arrays whose first axis is scanned, and one of them has no axes")
+    counts = {int(np.shape(each)[0]) for each in rows} | ({int(length)} if length is not None else set())
+    if len(counts) != 1:
+        found = f"they have {', '.join(map(str, sorted(counts)))}" if counts else "give xs or length="
+        raise ArgumentError(f"scan: xs and length are one number of trips; {found}")
+    (count,) = counts
+    if current() is None:
+        return _scanned(step, carry, rows, form, count)
+
+    def trip(index: Any, carry: Any, x: Any) -> Any:
+        found = step(carry, x)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise ArgumentError(f"scan: {name_of(step)} returns a pair, what is carried and what is stacked")
+        return found
+
+    return _Recorder("scan", step, trip, carry, rows, form, count=max(count, 0)).run()
+
+
+def fori(n: Any, body: Callable[[Any, Any], Any], x: Any) -> Any:
+    """Do something a number of times: ``for i in range(n): x = body(i, x)``.
+
+    Parameters
+    ----------
+    n
+        The number of trips; it may be traced, and the code is then for every number.
+    body
+        Takes the number of the trip and what is carried, gives what is carried next; see `scan`.
+    x
+        A number, an array, or a structure of them.
+
+    Returns
+    -------
+    Any
+        What is carried after the last trip.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import yota
+    >>> yota.grad(lambda x: fori(1000, lambda i, y: y + 0.001 * np.sin(y), x), 1.0)[0].round(6)
+    np.float64(1.95625)
+    """
+    if current() is None:
+        x = _copied(x)
+        for number in range(int(n)):
+            x = body(number, x)
+        return x
+    return _Recorder("fori", body, lambda index, carry, row: (body(index, carry), None), x, count=n).run()[0]
+
+
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: Any) -> Any:
+    """Do something as long as a condition holds: ``while condition(x): x = body(x)``.
+
+    The code is for every number of trips. A derivative in reverse keeps what every trip begins with, for several times
+    as many trips as the function took when it was recorded; a call with more of them is recorded anew, and refused
+    under ``dynamic=False``.
+
+    Parameters
+    ----------
+    condition
+        Takes what is carried, gives a truth.
+    body
+        Gives what is carried next; see `scan`.
+    x
+        A number, an array, or a structure of them.
+
+    Returns
+    -------
+    Any
+        What is carried at the end.
+
+    Examples
+    --------
+    >>> import yota
+    >>> def root(a):
+    ...     return while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: 0.5 * (x + a / x), a)
+    >>> value, (slope,) = yota.grad(root, 2.0)
+    >>> round(float(value), 9), round(float(slope), 9)
+    (1.414213562, 0.353553391)
+    """
+    if current() is None:
+        x = _copied(x)
+        while condition(x):
+            x = body(x)
+        return x
+    return _Recorder("while_loop", body, lambda index, carry, row: (body(carry), None), x, condition=condition).run()[0]
+
+
+repeats.follows(while_loop)
+
+
+def _scanned(
+    step: Callable[[Any, Any], Any], carry: Any, rows: Sequence[Any], form: ResultForm, count: int
+) -> tuple[Any, Any]:
+    """`scan` where nothing is traced."""
+    parts: list[list[Any]] = []
+    shape = None
+    carry = _copied(carry)
+    for number in range(count):
+        carry, y = step(carry, form.filled([each[number].copy() for each in rows]))
+        found = list[Any]()
+        shape = taken_apart("step", y, found)
+        parts.append([np.array(each) for each in found])
+    if shape is None:
+        # No trip tells what would be stacked: one beside the point does.
+        found = []
+        with np.errstate(all="ignore"):
+            _, y = step(carry, form.filled([sample(TensorType(each.dtype, each.shape[1:])) for each in rows]))
+        shape = taken_apart("step", y, found)
+        return carry, shape.filled([np.empty((0, *np.shape(each)), np.asarray(each).dtype) for each in found])
+    return carry, shape.filled([np.stack(column) for column in zip(*parts, strict=True)])
+
+
+def _copied(carry: Any) -> Any:
+    """``carry`` with copies of its arrays: the trips may write into them, as they may where they are traced."""
+    parts: list[Any] = []
+    form = taken_apart("carry", carry, parts)
+    return form.filled([each.copy() if isinstance(each, np.ndarray) else each for each in parts])
+
+
+@dataclass
+class _Recorder:
+    """Records a loop onto the trace that runs in this thread.
+
+    Parameters
+    ----------
+    what, function
+        The public function, and the user's.
+    trip
+        Takes the number of the trip, what is carried and a row; gives what is carried, and what is stacked.
+    carry
+        What is carried first.
+    rows, form
+        Arrays of which each trip reads a row, and how a row is put together.
+    count
+        The number of trips, unless there is a condition.
+    condition
+        Takes what is carried.
+    """
+
+    what: str
+    function: Callable[..., Any]
+    trip: Callable[[Any, Any, Any], tuple[Any, Any]]
+    carry: Any
+    rows: Sequence[Any] = ()
+    form: ResultForm | None = None
+    count: Any = None
+    condition: Callable[[Any], Any] | None = None
+
+    def run(self) -> tuple[Any, Any]:
+        """What is carried at the end, and what is stacked."""
+        trace = current()
+        assert trace is not None
+        self.initial: list[Any] = []
+        self.carried = taken_apart(self.what, self.carry, self.initial)
+        given = [trace.lift(each) for each in (*self.initial, *self.rows)]
+        values = [trace.values[each] for each in given]
+        rows = values[len(self.initial) :]
+        firsts = [each[0] if len(each) else sample(TensorType(each.dtype, each.shape[1:])) for each in rows]
+        carries = values[: len(self.initial)]
+        counted = self.condition is None and trace.varies(self.count)
+        for _ in range(3):
+            tape, outer, ys = self._recorded(trace, carries, firsts)
+            changed = self._settled(tape, carries)
+            if changed is None:
+                break
+            carries = changed
+        else:
+            raise ArgumentError(f"{self.what}: the dtypes of what {name_of(self.function)} carries do not settle")
+        initial = [
+            each
+            if type_of(value) == type_of(trace.values[variable])
+            else trace.apply(primitive("astype"), (each,), {"dtype": np.dtype(value.dtype)})
+            for each, variable, value in zip(self.initial, given, carries, strict=False)
+        ]
+        if not counted and self.condition is None:
+            tape, outer = self._with_rows(tape, outer)
+        operands = [trace.lift(each) for each in (*initial, *self.rows, *outer)]
+        region = self._region(trace, tape, counted)
+        if counted:
+            operands.insert(0, trace.lift(self.count))
+        found, seen = region.run_counted([trace.values[each] for each in operands])
+        if self.condition is not None:
+            region = replace(region, seen=seen)
+        results = trace.record(LOOP, tuple(operands), {"region": region}, found)
+        count = len(self.initial)
+        return self.carried.filled(results[:count]), ys.filled(results[region.carries :])
+
+    def _with_rows(self, tape: Tape, outer: list[Any]) -> tuple[Tape, list[Any]]:
+        """Reads of arrays from outside at the number of the trip become rows, whose adjoints are rows too."""
+        trips, first = max(int(self.count), 0), 1 + len(self.initial) + len(self.rows)
+        sources = {entry.variable: value for entry, value in zip(tape.inputs[first:], outer, strict=True)}
+        builder, inputs, ops, rows = tape.builder(), list(tape.inputs), [], list(self.rows)
+        made: list[Input] = []
+        for op in tape.ops:
+            index = op.keyword("index", ())
+            shift = None
+            if (
+                op.access == AccessMap.READ
+                and op.operands[0] in sources
+                and index[0] is GATHER
+                and len(op.operands) == 2
+            ):
+                whole = zip(index[1:], tape.types[op.operands[0]].shape[1:], strict=False)
+                if all(entry == Slice(0, extent) for entry, extent in whole):
+                    shift = offset(builder, op.operands[1])
+            if shift is None or shift + trips > tape.types[op.operands[0]].shape[0] or not trips:
+                ops.append(op)
+                continue
+            rows.append(sources[op.operands[0]][shift : shift + trips])
+            made.append(Input(op.result, 0, f"row{len(made)}"))
+        self.rows = rows
+        inputs[first:first] = made
+        inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inputs)]
+        return replace(tape, ops=tuple(ops), inputs=tuple(inputs)), outer
+
+    def _region(self, trace: Trace, tape: Tape, counted: bool) -> Region:
+        """The loop of what was recorded."""
+        carries, slices = len(self.initial), len(self.rows)
+        if self.condition is None:
+            seen = max(int(trace.values[trace.lift(self.count)] if counted else int(self.count)), 0)
+            return Region(tape, carries, slices, None if counted else seen, counted=counted, seen=seen)
+        body = dce.run(replace(tape, outputs=tape.outputs[:carries]))
+        condition = dce.run(replace(tape, outputs=tape.outputs[-1:]))
+        return Region(body, carries, slices, None, condition)
+
+    def _recorded(
+        self, trace: Trace, carries: Sequence[Any], firsts: Sequence[Any]
+    ) -> tuple[Tape, list[Any], ResultForm]:
+        """The tape of a trip, what it reads besides, and the form of what is stacked."""
+        forms: list[ResultForm] = []
+
+        def flat(index: Any, *values: Any) -> Any:
+            carry = self.carried.filled(values[: len(carries)])
+            row = None if self.form is None else self.form.filled(values[len(carries) :])
+            # A trip may write into what it is given.
+            tests = [] if self.condition is None else [self.condition(carry)]
+            after, y = self.trip(index, carry, row)
+            found: list[Any] = []
+            self._refuse_structure(taken_apart(self.what, after, found))
+            forms.append(taken_apart(self.what, y, found))
+            return (*found, *tests)
+
+        flat.__name__ = name_of(self.function)
+        leaves = [
+            Leaf(each, number, f"c{number}" if number else "i") for number, each in enumerate((0, *carries, *firsts))
+        ]
+        found = record(flat, leaves, tuple, registry=trace.registry, repeats=True)
+        tape = found.tape
+        for guard in tape.guards:
+            if not guard.signs:
+                raise TracingError(
+                    f"{where(guard.location)}{name_of(self.function)} decides by a traced value in a loop, and each "
+                    "trip may decide otherwise; write the choice with np.where, or take the decision before the loop"
+                )
+        tape, arrays = _without_arrays(replace(tape, guards=()))
+        return tape, [*found.outer.values(), *arrays], forms[-1]
+
+    def _refuse_structure(self, found: ResultForm) -> None:
+        before, after = list(self.carried.paths()), list(found.paths())
+        if before != after:
+            parts = [[spelled("carry", path) for path in each] for each in (before, after)]
+            raise ArgumentError(
+                f"{self.what}: {name_of(self.function)} was given {', '.join(parts[0]) or 'nothing'} and returned "
+                f"{', '.join(parts[1]) or 'nothing'}; every trip keeps the structure of what is carried"
+            )
+
+    def _settled(self, tape: Tape, carries: Sequence[Any]) -> list[Any] | None:
+        """None if a trip keeps the types of what it carries; else first values of other types.
+
+        Raises
+        ------
+        ArgumentError
+            If a trip changes dtype or shape of an array, or of a number of NumPy's.
+        """
+        pairs = list(zip((each.variable for each in tape.inputs[1:]), tape.outputs, carries, strict=False))
+        if all(tape.types[before] == tape.types[after] for before, after, _ in pairs):
+            return None
+        found = []
+        for (before, after, value), path in zip(pairs, self.carried.paths(), strict=True):
+            one, other = tape.types[before], tape.types[after]
+            if one.shape != other.shape or (one != other and not one.weak and not other.weak):
+                raise ArgumentError(
+                    f"{self.what}: {name_of(self.function)} changed {spelled('carry', path)} from {one} to {other}; "
+                    "every trip keeps dtype and shape of what is carried"
+                )
+            # A Python number gives way to what it meets, in the first trip as here.
+            dtype = np.result_type(one.dtype, other.dtype)
+            found.append(value if one == other else dtype.type(value))
+        return found
+
+
+def _without_arrays(tape: Tape) -> tuple[Tape, list[Any]]:
+    """``tape`` with inputs in the place of constant arrays, and these."""
+    arrays = {each: value for each, value in tape.constants.items() if isinstance(value, np.ndarray) and value.ndim}
+    if not arrays:
+        return tape, []
+    first = len(tape.inputs)
+    inputs = [Input(each, first + number, f"table{number}") for number, each in enumerate(arrays)]
+    constants = {each: value for each, value in tape.constants.items() if each not in arrays}
+    return replace(tape, inputs=(*tape.inputs, *inputs), constants=constants), list(arrays.values())

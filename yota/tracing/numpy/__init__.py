@@ -1,0 +1,1 @@
+"""Forms of NumPy functions: what a trace records for each, a file for each kind."""

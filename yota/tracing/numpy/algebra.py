@@ -1,0 +1,192 @@
+"""Products of arrays, recorded as matmul, einsum and elementwise multiplication."""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import Any
+
+from yota.ir.catalog import primitive
+from yota.tracing.implementations import implements
+from yota.tracing.memory import arranged
+from yota.tracing.methods import is_tracer, unboxed
+from yota.tracing.numpy.index_selection import diagonal
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+@implements(np.matmul)
+def _matmul(
+    trace: Trace,
+    a: Any,
+    b: Any,
+    *,
+    axes: Any = None,
+    dtype: Any = None,
+    order: Any = "K",
+    casting: str = "same_kind",
+    subok: bool = True,
+) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    if not a.ndim or not b.ndim:
+        raise ValueError("matmul: an operand has 0 axes; use * for scalars")
+    if dtype is not None:
+        a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    if axes is None:
+        return arranged(trace.apply(primitive("matmul"), (a, b)), order, (a, b))
+    ends = [tuple(range(-len(each), 0)) for each in axes]
+    moved = [np.moveaxis(each, own, end) for each, own, end in zip((a, b), axes, ends, strict=False)]
+    return np.moveaxis(np.matmul(*moved), ends[-1], axes[-1]) if len(axes) > 2 else np.matmul(*moved)
+
+
+@implements(np.dot)
+def _dot(trace: Trace, a: Any, b: Any) -> Any:
+    a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
+    if not a.ndim or not b.ndim:
+        return a * b
+    a, b = trace.traced(a), trace.traced(b)
+    if b.ndim <= 2 and a.ndim <= 2:
+        return trace.apply(primitive("matmul"), (a, b))
+    return np.tensordot(a, b, axes=([-1], [-1 if b.ndim == 1 else -2]))
+
+
+@implements(np.inner)
+def _inner(trace: Trace, a: Any, b: Any) -> Any:
+    a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
+    return a * b if not a.ndim or not b.ndim else unboxed(np.tensordot(a, b, axes=([-1], [-1])))
+
+
+@implements(np.kron)
+def _kron(trace: Trace, a: Any, b: Any) -> Any:
+    """NumPy's own asks how the operands lie in memory, for speed alone."""
+    a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
+    if not a.ndim or not b.ndim:
+        return a * b
+    ndim = max(a.ndim, b.ndim)
+    wide, tall = ((1,) * (ndim - each.ndim) + each.shape for each in (a, b))
+    spread = np.reshape(a, [size for extent in wide for size in (extent, 1)])
+    product = spread * np.reshape(b, [size for extent in tall for size in (1, extent)])
+    return np.reshape(product, [math.prod(pair) for pair in zip(wide, tall, strict=True)])
+
+
+@implements(np.vdot)
+def _vdot(trace: Trace, a: Any, b: Any) -> Any:
+    return np.matmul(np.ravel(np.conjugate(trace.traced(a))), np.ravel(trace.traced(b)))
+
+
+@implements(np.vecdot)
+def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1, dtype: Any = None, keepdims: bool = False) -> Any:
+    return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def _matrix_by_vector(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
+    return np.sum(trace.traced(x1) * trace.traced(x2)[..., None, :], axis=-1, dtype=dtype)
+
+
+def _vector_by_matrix(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
+    return np.sum(np.conjugate(trace.traced(x1))[..., None] * trace.traced(x2), axis=-2, dtype=dtype)
+
+
+if hasattr(np, "matvec"):
+    implements(np.matvec)(_matrix_by_vector)
+    implements(np.vecmat)(_vector_by_matrix)
+
+
+@implements(np.einsum)
+def _einsum(
+    trace: Trace, *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
+) -> Any:
+    if not isinstance(operands[0], str):
+        operands = _by_string(operands)
+    arrays = [trace.traced(each) for each in operands[1:]]
+    if dtype is not None:
+        arrays = [each.astype(dtype, copy=False) for each in arrays]
+    subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
+    terms, output = subscripts.split("->")
+    stretched = _without_stretching(arrays, terms.split(","))
+    single = len(arrays) == 1 and set(terms) == set(output) != set()
+    reduced = [_without_repeats(array, term, writeable=single) for array, term in stretched]
+    if single:
+        # NumPy gives a view, which can be written to.
+        ((array, term),) = reduced
+        return np.transpose(array, [term.index(letter) for letter in output])
+    text = ",".join(term for _, term in reduced) + "->" + output
+    return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
+
+
+def _by_string(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``(a, [0, 1], b, [1, 2], [0, 2])`` as ``("ab,bc->ac", a, b)``."""
+
+    def letters(labels: Any) -> str:
+        return "".join("..." if each is Ellipsis else string.ascii_letters[int(each)] for each in labels)
+
+    count = len(operands) // 2
+    text = ",".join(letters(operands[2 * number + 1]) for number in range(count))
+    if len(operands) % 2:
+        text += "->" + letters(operands[-1])
+    return (text, *(operands[2 * number] for number in range(count)))
+
+
+def _explicit(subscripts: str, ndims: list[int]) -> str:
+    """Subscripts with an output and without ellipsis."""
+    terms, arrow, output = subscripts.partition("->")
+    inputs = terms.split(",")
+    if len(inputs) != len(ndims):
+        raise ValueError("einsum: the number of subscripts and of operands differ")
+    free = [letter for letter in string.ascii_letters if letter not in subscripts]
+    hidden = [ndim - len(term.replace("...", "")) for term, ndim in zip(inputs, ndims, strict=True)]
+    extra = "".join(free[: max([0, *(count for term, count in zip(inputs, hidden, strict=True) if "..." in term)])])
+    expanded = [term.replace("...", extra[len(extra) - count :]) for term, count in zip(inputs, hidden, strict=True)]
+    if not arrow:
+        letters = "".join(inputs).replace(".", "")
+        output = extra + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    return ",".join(expanded) + "->" + output.replace("...", extra)
+
+
+def _without_stretching(arrays: list[Any], terms: list[str]) -> list[tuple[Any, str]]:
+    """Leave out each axis of one element whose label has more elsewhere: NumPy broadcasts it."""
+    extents: dict[str, int] = {}
+    for array, term in zip(arrays, terms, strict=True):
+        if len(term) != array.ndim:
+            raise ValueError(f"einsum: the subscripts {term!r} do not fit an operand of {array.ndim} axes")
+        for label, extent in zip(term, array.shape, strict=True):
+            known = extents.get(label, 1)
+            if (1 not in (known, extent) and known != extent) or extent != array.shape[term.index(label)]:
+                raise ValueError(f"einsum: the label {label!r} of {term!r} stands for more than one extent")
+            extents[label] = extent if known == 1 else known
+    found: list[tuple[Any, str]] = []
+    for array, term in zip(arrays, terms, strict=True):
+        kept = [axis for axis, label in enumerate(term) if array.shape[axis] == extents[label]]
+        if len(kept) < len(term):
+            array = np.reshape(array, tuple(array.shape[axis] for axis in kept))
+        found.append((array, "".join(term[axis] for axis in kept)))
+    return found
+
+
+def _without_repeats(array: Any, term: str, *, writeable: bool) -> tuple[Any, str]:
+    """Take diagonals until no label of a term stands twice."""
+    for letter in set(term):
+        while term.count(letter) > 1:
+            first = term.index(letter)
+            second = term.index(letter, first + 1)
+            array = diagonal(array, 0, first, second, writeable=writeable)
+            term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
+    return array, term
+
+
+@implements(np.trace)
+def _trace(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return np.sum(np.diagonal(trace.traced(a), offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@implements(np.cross)
+def _cross(
+    trace: Trace, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.moveaxis(trace.traced(a), axisa, -1), np.moveaxis(trace.traced(b), axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError("np.cross: both vectors must have 3 components")
+    parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)

@@ -1,0 +1,246 @@
+"""Factorisations of numpy.linalg, norms and condition numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from yota.tracing.implementations import implements
+from yota.tracing.numpy.reductions import root
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_EIG: Any = type(np.linalg.eig(np.eye(1)))
+_SVD: Any = type(np.linalg.svd(np.eye(1)))
+_QR: Any = type(np.linalg.qr(np.eye(1)))
+"""NumPy's own named tuples."""
+_ASYMMETRY = 1e-6
+"""More than rounding explains."""
+
+
+def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
+    a = trace.traced(a)
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
+    """A matrix of which one triangle is read, with the other made from it where it is not its adjoint.
+
+    The rules take a matrix for Hermitian, and share the gradient between its triangles; that would be wrong for a
+    function that fills the other one with something else. So it is a guard that the matrix is Hermitian.
+    """
+    value = np.asarray(trace.values[trace.lift(a)])
+    if not value.size:
+        return a
+    off = np.abs(value - np.conjugate(np.swapaxes(value, -1, -2)))
+    if np.max(off) > _ASYMMETRY * np.max(np.abs(value)):
+        half = np.tril(a, -1) if lower else np.triu(a, 1)
+        return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * np.eye(value.shape[-1], dtype=off.dtype)
+    apart = np.max(np.abs(a - np.conjugate(np.swapaxes(a, -1, -2)))) > _ASYMMETRY * np.max(np.abs(a))
+    trace.decide(trace.lift(apart), "hermitian", False)
+    return a
+
+
+def completed(thin: Any, full: Any, axis: int) -> Any:
+    """A thin factor with the rows or columns that only the full one has; their derivatives are refused."""
+    place = [slice(None)] * full.ndim
+    place[axis] = slice(thin.shape[axis], None)
+    return np.concatenate([thin, full[tuple(place)]], axis) if thin.shape != full.shape else thin
+
+
+def with_zeros(r: Any, height: int) -> Any:
+    """A triangular factor with rows of zeros below it."""
+    *lead, known, width = r.shape
+    return np.concatenate([r, np.zeros((*lead, height - known, width), r.dtype)], -2)
+
+
+def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
+    return trace.apply(trace.registry.primitive(name), operands, static)
+
+
+def _side(side: str) -> str:
+    if side.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return side.upper()
+
+
+@implements(np.linalg.eigh)
+def _eigh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
+    side = _side(UPLO)
+    return _apply(trace, "eigh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
+
+
+@implements(np.linalg.eigvalsh)
+def _eigvalsh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
+    side = _side(UPLO)
+    return _apply(trace, "eigvalsh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
+
+
+@implements(np.linalg.eig)
+def _eig(trace: Trace, a: Any) -> Any:
+    """NumPy's results are real where all eigenvalues of a real matrix are: that is a guard."""
+    a = _matrix(trace, a, True)
+    values, vectors = _apply(trace, "eig", a)
+    if a.dtype.kind != "c" and bool(np.all(np.equal(np.imag(values), 0))):
+        values, vectors = np.real(values), np.real(vectors)
+    return _EIG(values, vectors)
+
+
+@implements(np.linalg.eigvals)
+def _eigvals(trace: Trace, a: Any) -> Any:
+    return np.linalg.eig(a)[0]
+
+
+@implements(np.linalg.svd)
+def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    a = _matrix(trace, a)
+    height, width = a.shape[-2:]
+    if hermitian:
+        return np.linalg.svd._implementation(a, compute_uv=compute_uv, hermitian=True)
+    if not compute_uv:
+        return np.linalg.svdvals(a)
+    thin = _apply(trace, "svd", a, full_matrices=False)
+    if not full_matrices or height == width:
+        return thin
+    u, vh = _apply(trace, "full_svd", a)
+    return _SVD(completed(thin[0], u, -1), thin[1], completed(thin[2], vh, -2))
+
+
+@implements(np.linalg.qr)
+def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
+    a = _matrix(trace, a)
+    height, width = a.shape[-2:]
+    if mode not in ("reduced", "complete", "r"):
+        raise trace.refuse(f"np.linalg.qr with mode={mode!r} is not supported.", 'Use mode="reduced".')
+    factors = _apply(trace, "qr", a)
+    if mode == "r":
+        return factors[1]
+    if mode == "reduced" or height <= width:
+        return factors
+    q, _ = _apply(trace, "full_qr", a)
+    return _QR(completed(factors[0], q, -1), with_zeros(factors[1], height))
+
+
+@implements(np.linalg.cholesky)
+def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
+    a = hermitian(trace, _matrix(trace, a, True), not upper)
+    if not upper:
+        return _apply(trace, "cholesky", a)
+    # Of a Hermitian matrix, the upper factor is the lower one's adjoint.
+    return np.conjugate(np.swapaxes(_apply(trace, "cholesky", np.conjugate(np.swapaxes(a, -1, -2))), -1, -2))
+
+
+@implements(np.linalg.pinv)
+def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+    a = _matrix(trace, a)
+    if rcond is None:
+        smallest = float(np.finfo(a.dtype).eps) * max(a.shape[-2:])
+        rcond = 1e-15 if rtol is np._NoValue else smallest if rtol is None else rtol
+    if np.ndim(rcond):
+        raise trace.refuse("np.linalg.pinv with a cutoff for each matrix is not supported.", "Pass one number.")
+    return _apply(trace, "pinv", a, rcond=float(rcond), hermitian=bool(hermitian))
+
+
+@implements(np.linalg.lstsq)
+def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
+    """The rank, on which the residuals depend, is a guard."""
+    a, b = _matrix(trace, a), trace.traced(b)
+    height, width = a.shape
+    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rcond is None else float(rcond)
+    solution = _apply(trace, "lstsq_solution", a, b, rcond=cutoff)
+    values = np.linalg.svdvals(a)
+    rank = int(np.count_nonzero(values > max(cutoff, 0.0) * np.max(values)))
+    residuals: Any = np.zeros(0, values.dtype)
+    if rank == width and height > width:
+        rest = np.abs(np.matmul(a, solution) - b)
+        residuals = np.sum(rest * rest, axis=0, keepdims=b.ndim == 1)
+    return solution, residuals, rank, values
+
+
+@implements(np.linalg.norm)
+def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    x = _floating(trace, x)
+    if axis is None:
+        if ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1):
+            return _euclidean(trace, x, tuple(range(x.ndim)), keepdims)
+        if x.ndim not in (1, 2):
+            raise ValueError("Improper number of dimensions to norm.")
+    axes = tuple(range(x.ndim)) if axis is None else _pair(axis, x.ndim)
+    if len(axes) == 1:
+        return _vector_norm(trace, x, ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(trace, x, ord, axes, keepdims)
+    raise ValueError("Improper number of dimensions to norm.")
+
+
+def _pair(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes in the order given: rows and columns of a matrix."""
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))
+
+
+def _floating(trace: Trace, x: Any) -> Any:
+    x = trace.traced(x)
+    return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+def _euclidean(trace: Trace, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    square = np.real(x * np.conjugate(x)) if x.dtype.kind == "c" else x * x
+    return root(trace, np.sum(square, axis=axes, keepdims=keepdims))
+
+
+def _vector_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if ord is None or ord == 2:
+        return _euclidean(trace, x, axes, keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    size = np.abs(x)
+    if ord in (math.inf, -math.inf):
+        return (np.max if ord > 0 else np.min)(size, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return np.sum(np.not_equal(x, 0).astype(size.dtype), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(size, axis=axes, keepdims=keepdims)
+    if ord < 1:
+        return np.sum(size**ord, axis=axes, keepdims=keepdims) ** (1 / ord)
+    # As at the tip of the Euclidean norm: where all is 0 the derivative is taken to be 0.
+    total = np.sum(size**ord, axis=axes, keepdims=keepdims)
+    nothing = np.equal(total, 0)
+    return np.where(nothing, total, np.where(nothing, total.dtype.type(1), total) ** (1 / ord))
+
+
+def _matrix_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    row, column = axes
+    if row == column:
+        raise ValueError("Duplicate axes given.")
+    if ord in (None, "f", "fro"):
+        return _euclidean(trace, x, axes, keepdims)
+    if ord in (2, -2, "nuc"):
+        values = np.linalg.svdvals(np.moveaxis(x, axes, (-2, -1)))
+        reduction = np.sum if ord == "nuc" else np.max if ord == 2 else np.min
+        result = reduction(values, axis=-1)
+    elif ord in (1, -1, math.inf, -math.inf):
+        summed, kept = (row, column) if abs(ord) == 1 else (column, row)
+        sums = np.sum(np.abs(x), axis=summed)
+        result = (np.max if ord > 0 else np.min)(sums, axis=kept - (kept > summed))
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    if not keepdims:
+        return result
+    return np.reshape(result, tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape)))
+
+
+@implements(np.linalg.cond)
+def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
+    x = _floating(trace, x)
+    if p in (None, 2, -2):
+        values = np.linalg.svdvals(x)
+        largest, smallest = values[..., 0], values[..., -1]
+        result = smallest / largest if p == -2 else largest / smallest
+    else:
+        result = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
+    harmless = np.logical_not(np.any(np.isnan(x), axis=(-2, -1)))
+    return np.where(np.logical_and(np.isnan(result), harmless), result.dtype.type(math.inf), result)

@@ -1,0 +1,286 @@
+"""Reductions, recorded as sum, max, min, prod and cumsum with normalised axes; those that leave NaNs out, by masks."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from yota.ir.catalog import primitive
+from yota.rules.language.statics import axes_of
+from yota.tracing.implementations import implements
+from yota.tracing.methods import unboxed
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Record the reduction ``name``, whose result has NumPy's type."""
+    x = trace.traced(x)
+    axes = () if not x.ndim and axis in (0, -1) else axes_of(axis, x.ndim)
+    return trace.apply(primitive(name), (x,), {"axis": axes, "keepdims": bool(keepdims)})
+
+
+def _fold(
+    name: str,
+    identity: int,
+    combine: Callable[[Any, Any], Any],
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    a = trace.traced(a)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    if where is not True:
+        a = np.where(where, a, np.full((), identity, a.dtype))
+    result = reduce(trace, name, a, axis, keepdims)
+    return result if initial is None else combine(result, initial)
+
+
+implements(np.sum)(functools.partial(_fold, "sum", 0, operator.add))
+implements(np.prod)(functools.partial(_fold, "prod", 1, operator.mul))
+
+
+def _extremum(
+    name: str,
+    pairwise: str,
+    identity: float,
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    a = trace.traced(a)
+    if where is not True:
+        if initial is None:
+            raise ValueError(
+                f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to "
+                "specify 'initial'"
+            )
+        a = np.where(where, a, np.asarray(identity, a.dtype))
+    if not a.size and initial is not None:
+        return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
+    result = reduce(trace, name, a, axis, keepdims)
+    return result if initial is None else getattr(np, pairwise)(result, initial)
+
+
+implements(np.max, np.amax)(functools.partial(_extremum, "max", "maximum", -math.inf))
+implements(np.min, np.amin)(functools.partial(_extremum, "min", "minimum", math.inf))
+
+
+def _truth(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+    if where is not True:
+        a = np.where(where, a, name == "all")
+    return reduce(trace, name, a, axis, keepdims)
+
+
+implements(np.any)(functools.partial(_truth, "any"))
+implements(np.all)(functools.partial(_truth, "all"))
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return reduce(trace, "sum", np.not_equal(a, 0), axis, keepdims)
+
+
+def _number(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    return math.prod(shape[axis] for axis in axes)
+
+
+def _counted(a: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """How many elements of ``a`` a mask lets into a reduction."""
+    return np.asarray(np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims))
+
+
+@implements(np.mean)
+def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+    a = trace.traced(a)
+    if dtype is None and a.dtype == np.float16:
+        # As in NumPy: the total of many may be past the largest of such numbers, where their mean is not.
+        return np.mean(a, axis=axis, dtype=np.float32, keepdims=keepdims, where=where).astype(np.float16)
+    if dtype is None and a.dtype.kind in "biu":
+        dtype = np.dtype(float)
+    total = np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+    if where is True:
+        return _shared(total, _number(a.shape, axes_of(axis, a.ndim)))
+    return _shared(total, _counted(a, where, axes_of(axis, a.ndim), keepdims))
+
+
+def _shared(total: Any, count: Any) -> Any:
+    """``total / count``, where the count of float16 numbers may be past the largest of them."""
+    wide = np.dtype(np.float32) if total.dtype == np.float16 else total.dtype
+    count = count.astype(wide) if hasattr(count, "dtype") else count
+    return (total.astype(wide, copy=False) / count).astype(total.dtype, copy=False)
+
+
+@implements(np.var)
+def _var(
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    a = trace.traced(a)
+    ddof = ddof if correction is None else correction
+    exact = a.dtype if dtype is None and a.dtype.kind in "fc" else dtype
+    centre = np.mean(a, axis=axis, dtype=exact, keepdims=True, where=where) if mean is None else mean
+    deviation = a - centre
+    square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation * deviation
+    total = np.sum(square, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+    axes = axes_of(axis, a.ndim)
+    if where is True:
+        return _shared(total, max(_number(a.shape, axes) - ddof, 0))
+    count = _counted(a, where, axes, keepdims)
+    return _shared(total, np.maximum(count - ddof, 0))
+
+
+@implements(np.std)
+def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
+    """Where all elements are equal the derivative is taken to be 0."""
+    return root(trace, np.var(trace.traced(a), *args, **keywords))
+
+
+def root(trace: Trace, variance: Any) -> Any:
+    """The square root of a variance or a sum of squares; at 0, the tip of a cone, its derivative is taken to be 0."""
+    if variance.dtype.kind == "c":
+        # dtype=complex: the variance of what has no imaginary part, or NumPy's own sense of one.
+        return np.sqrt(variance)
+    return trace.apply(trace.registry.primitive("_root"), (variance,))
+
+
+def _accumulate(name: str, trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    a = trace.traced(a)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    if axis is None or not a.ndim:
+        a, axis = a.reshape(-1), 0
+    return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
+
+
+implements(np.cumsum)(functools.partial(_accumulate, "cumsum"))
+implements(np.cumprod)(functools.partial(_accumulate, "cumprod"))
+
+
+def _position(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    a = trace.traced(a)
+    axis = None if axis is None else axes_of(axis, a.ndim)[0]
+    return trace.apply(primitive(name), (a,), {"axis": axis, "keepdims": bool(keepdims)})
+
+
+implements(np.argmax)(functools.partial(_position, "argmax"))
+implements(np.argmin)(functools.partial(_position, "argmin"))
+
+
+@implements(np.argsort)
+def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+    a = trace.traced(a)
+    if axis is None or not a.ndim:
+        a, axis = a.reshape(-1), 0
+    kind = "stable" if stable or kind == "stable" else None
+    return trace.apply(primitive("argsort"), (a,), {"axis": axes_of(axis, a.ndim)[0], "kind": kind})
+
+
+@implements(np.partition)
+def _partition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    # What is sorted is partitioned at every position.
+    return np.sort(a, axis=axis)
+
+
+@implements(np.sort)
+def _sort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+    a = trace.traced(a)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return np.take_along_axis(a, np.argsort(a, axis=axis, kind=kind, stable=stable), axis)
+
+
+def _without_nan(trace: Trace, a: Any, fill: float) -> tuple[Any, Any]:
+    """The array with ``fill`` in the place of NaNs, and where it had numbers."""
+    a = trace.traced(a)
+    if a.dtype.kind not in "fc":
+        return a, True
+    valid = np.logical_not(np.isnan(a))
+    return np.where(valid, a, np.asarray(fill, a.dtype)), valid
+
+
+def _both(valid: Any, where: Any) -> Any:
+    return valid if where is True else where if valid is True else np.logical_and(valid, where)
+
+
+def _valid_extremum(
+    name: str, fill: float, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, **keywords: Any
+) -> Any:
+    filled, valid = _without_nan(trace, a, fill)
+    result = getattr(np, name)(filled, axis=axis, keepdims=keepdims, **keywords)
+    if valid is True or "initial" in keywords:
+        return result
+    some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
+    return unboxed(np.where(some, result, np.asarray(math.nan, filled.dtype)))
+
+
+implements(np.nanmax)(functools.partial(_valid_extremum, "max", -math.inf))
+implements(np.nanmin)(functools.partial(_valid_extremum, "min", math.inf))
+
+
+@implements(np.nanmean)
+def _nanmean(
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
+) -> Any:
+    filled, valid = _without_nan(trace, a, 0.0)
+    # NumPy adds up float16 numbers as such here, unlike in its mean.
+    dtype = filled.dtype if dtype is None and filled.dtype.kind in "fc" else dtype
+    return np.mean(filled, axis=axis, dtype=dtype, keepdims=keepdims, where=_both(valid, where))
+
+
+@implements(np.nanvar)
+def _nanvar(
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, **rest: Any
+) -> Any:
+    filled, valid = _without_nan(trace, a, 0.0)
+    chosen, correction = _both(valid, rest.get("where", True)), rest.get("correction")
+    ddof = ddof if correction is None else correction
+    result = np.var(filled, axis, dtype, ddof=ddof, keepdims=keepdims, where=chosen, mean=rest.get("mean"))
+    if valid is True:
+        return result
+    # NumPy gives NaN where no degrees of freedom are left.
+    count = np.sum(np.broadcast_to(chosen, filled.shape), axis=axes_of(axis, filled.ndim), keepdims=keepdims)
+    return np.where(count > ddof, result, np.asarray(math.nan, result.dtype))
+
+
+@implements(np.nanstd)
+def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
+    return root(trace, np.nanvar(trace.traced(a), *args, **keywords))
+
+
+@implements(np.nanmedian)
+def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    a = trace.traced(a)
+    if a.dtype.kind != "f" or not a.size:
+        return np.nanquantile(a, 0.5, axis=axis, keepdims=keepdims)
+    # All rows at once: NumPy itself goes through them one by one.
+    axes = axes_of(axis, a.ndim)
+    rest = tuple(extent for place, extent in enumerate(a.shape) if place not in axes)
+    rows = np.reshape(np.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim)), (*rest, -1))
+    count = np.sum(np.logical_not(np.isnan(rows)), axis=-1, keepdims=True)
+    # What is no number comes last; a row without numbers ends in one at place -1.
+    ordered = np.sort(rows, axis=-1)
+    middle = [np.take_along_axis(ordered, place, -1)[..., 0] for place in ((count - 1) // 2, count // 2)]
+    middle[1] = np.where(count[..., 0] == 0, middle[0], middle[1])
+    median = 0.5 * middle[0] + 0.5 * middle[1]
+    if not keepdims:
+        return median
+    return np.reshape(median, tuple(1 if place in axes else extent for place, extent in enumerate(a.shape)))

@@ -1,0 +1,152 @@
+"""Shape, order and selection, recorded as reshape, transpose, broadcast_to, concatenate, stack and indexing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from yota.ir.catalog import primitive
+from yota.rules.language.statics import axes_of
+from yota.tracing.implementations import implements, records
+from yota.tracing.memory import axes_in_memory, memory_order
+from yota.tracing.methods import is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+from yota.tracing.views import view, viewing, write
+
+
+@implements(np.reshape)
+def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
+    a = trace.traced(a)
+    order = memory_order(trace, a, order)
+    target = newshape if shape is None else shape
+    sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
+    if copy:
+        a = a.copy(order)
+    if order == "F":
+        return np.transpose(np.reshape(np.transpose(a), sizes[::-1]))
+    if sizes.count(-1) == 1:
+        known = math.prod(size for size in sizes if size != -1)
+        if not known or a.size % known:
+            raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
+        sizes = tuple(a.size // known if size == -1 else size for size in sizes)
+    return view(a, "reshape", {"shape": sizes})
+
+
+@implements(np.ravel)
+def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
+    a = trace.traced(a)
+    axes = axes_in_memory(trace, a) if order == "K" else None
+    moved = a if axes is None else np.transpose(a, axes)
+    found = np.reshape(moved, (-1 if a.size else 0,), order="C" if order == "K" else order)
+    return viewing(a, found, lambda value: value.ravel(order))
+
+
+@implements(np.transpose, np.permute_dims)
+def _transpose(trace: Trace, a: Any, axes: Any = None) -> Any:
+    a = trace.traced(a)
+    order = range(a.ndim)[::-1] if axes is None else np.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
+    if len(order) != a.ndim:
+        raise ValueError("axes don't match array")
+    return view(a, "transpose", {"axes": tuple(order)}) if a.ndim > 1 else view(a, "reshape", {"shape": a.shape})
+
+
+@implements(np.swapaxes)
+def _swapaxes(trace: Trace, a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(a.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return np.transpose(a, order)
+
+
+@implements(np.squeeze)
+def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
+    a = trace.traced(a)
+    drop = tuple(i for i, extent in enumerate(a.shape) if extent == 1) if axis is None else axes_of(axis, a.ndim)
+    if any(a.shape[position] != 1 for position in drop):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return np.reshape(a, tuple(extent for position, extent in enumerate(a.shape) if position not in drop))
+
+
+@implements(np.broadcast_to)
+def _broadcast_to(trace: Trace, array: Any, shape: Any, subok: bool = False) -> Any:
+    sizes = tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    array = trace.traced(array)
+    is_there = array.shape == sizes and isinstance(array, np.ndarray)
+    return array if is_there else view(array, "broadcast_to", {"shape": sizes})
+
+
+@implements(np.broadcast_arrays)
+def _broadcast_arrays(trace: Trace, *args: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*(trace.traced(each).shape for each in args))
+    return tuple(np.broadcast_to(each, shape) for each in args)
+
+
+@implements(np.concatenate)
+def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    pieces = [trace.traced(each) for each in arrays]
+    if axis is None:
+        pieces, axis = [np.ravel(each) for each in pieces], 0
+    if dtype is not None:
+        pieces = [each.astype(dtype) for each in pieces]
+    return trace.apply(primitive("concatenate"), pieces, {"axis": axes_of(axis, pieces[0].ndim)[0]})
+
+
+@implements(np.stack)
+def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    pieces = [trace.traced(each) for each in arrays]
+    if not pieces:
+        raise ValueError("need at least one array to stack")
+    if dtype is not None:
+        pieces = [each.astype(dtype) for each in pieces]
+    return trace.apply(primitive("stack"), pieces, {"axis": axes_of(axis, pieces[0].ndim + 1)[0]})
+
+
+@implements(np.copyto)
+def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if not is_tracer(dst):
+        raise trace.refuse(
+            "np.copyto would write a traced value into a plain array.", "Make the array inside the function."
+        )
+    write(dst, Ellipsis, src if where is True else np.where(where, src, dst))
+
+
+@implements(np.shape)
+def _shape(trace: Trace, a: Any) -> Any:
+    return a.shape if trace.sizes is None else tuple(map(trace.sizes.extent, a.shape))
+
+
+@implements(np.ndim)
+def _ndim(trace: Trace, a: Any) -> Any:
+    return a.ndim
+
+
+@implements(np.size)
+def _size(trace: Trace, a: Any, axis: Any = None) -> Any:
+    extents = _shape(trace, a)
+    return math.prod(extents if axis is None else [extents[position] for position in axes_of(axis, a.ndim)])
+
+
+@implements(np.may_share_memory, np.shares_memory)
+def _shares(trace: Trace, a: Any, b: Any, max_work: Any = None) -> Any:
+    return np.may_share_memory(trace.values[trace.lift(a)], trace.values[trace.lift(b)])
+
+
+@implements(np.result_type)
+def _result_type(trace: Trace, *values: Any) -> Any:
+    return np.result_type(*(trace.values[trace.lift(v)] if is_tracer(v) else v for v in values))
+
+
+@records("numpy", "from_dlpack")
+def _from_dlpack(trace: Trace, x: Any, **_: Any) -> Any:
+    """The array itself: it is in NumPy's memory."""
+    return x[...]
+
+
+def _is_writeable(trace: Trace, x: Any) -> bool:
+    """Whether elements can be assigned to."""
+    value = x._value() if is_tracer(x) else x
+    return isinstance(value, np.ndarray) and bool(x.flags.writeable)
+
+
+for _package in ("scipy._lib", "sklearn.externals"):
+    records(f"{_package}.array_api_compat.common._helpers", "is_writeable_array")(_is_writeable)

@@ -1,0 +1,27 @@
+"""Forms of SciPy functions: what a trace records for each, a file for each kind."""
+
+from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
+    bands,
+    compiled_methods,
+    discrepancies,
+    distributions,
+    equations,
+    factorisations,
+    filters,
+    fitpack,
+    hypergeometric,
+    image_sampling,
+    interpolation,
+    mixtures,
+    ndimage,
+    quadrature,
+    scipy_linalg,
+    sparse_sums,
+    sparsetools,
+    spatial,
+    special,
+    splines,
+    stable,
+    systems,
+    transforms,
+)

@@ -1,0 +1,85 @@
+"""Functions of SciPy that call the function they are given: recorded where that gives traced values."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.current import current, entered
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.trace import Trace
+
+
+class _Traced(Exception):
+    """A function that compiled code calls gave a traced value."""
+
+
+class _Probing(threading.local):
+    """Whether a function runs in this thread to see whether it gives traced values."""
+
+    is_on = False
+
+
+_probing = _Probing()
+
+
+def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
+    """``original``, which calls its first argument, as what ``form`` records if that gives traced values."""
+    first = next(iter(inspect.signature(original).parameters), "")
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if not args and first in keywords:
+            args = (keywords.pop(first),)
+        if trace is None or not args or not callable(args[0]):
+            return original(*args, **keywords)
+        function, args = args[0], args[1:]
+        if not is_traced([*args, *keywords.values()]):
+            # What SciPy's function calls in turn leaves it to that function to be recorded.
+            is_outermost, _probing.is_on = not _probing.is_on, True
+            try:
+                return original(_plain(trace, function), *args, **keywords)
+            except _Traced:
+                if not is_outermost:
+                    raise
+            finally:
+                _probing.is_on = not is_outermost
+        return form(trace, function, *args, **keywords)
+
+    return call
+
+
+def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function, assigned=(), updated=())
+    def call(*args: Any, **keywords: Any) -> Any:
+        return _untraced(trace, function(*args, **keywords))
+
+    return call
+
+
+def _untraced(trace: Trace, found: Any) -> Any:
+    """What a function gave, with constants in the place of tracers that stand for such."""
+    if is_tracer(found):
+        if not trace.is_constant(trace.lift(found)):
+            raise _Traced
+        return found._value()
+    if isinstance(found, (list, tuple)) and is_traced(found):
+        return type(found)([_untraced(trace, each) for each in found])
+    return found
+
+
+def concrete_function(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with concrete results, whatever traced values it uses; nothing of it is recorded."""
+
+    def call(*args: Any) -> Any:
+        inner = Trace(trace.builder.name, trace.registry)
+        inner.intercepted, inner.hold = trace.intercepted, trace.hold
+        with entered(inner):
+            found = function(*args)
+            return found._value() if is_tracer(found) else found
+
+    return call

@@ -1,0 +1,236 @@
+"""Methods of SciPy's distributions that are compiled code, or lose digits, by formulas and sums over nodes."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_tracer
+from yota.tracing.scipy.distribution_formulas import CONTINUOUS, by_formula, special
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_CONTINUOUS = "scipy.stats._continuous_distns"
+_DISCRETE = "scipy.stats._discrete_distns"
+
+
+def _von_mises(k: Any, x: Any) -> Any:
+    """Fourier's series of the distribution function; from a concentration of 50 on SciPy's normal approximation."""
+    turns = np.rint(x / (2 * math.pi))
+    x = x - 2 * math.pi * turns
+    order, small = np.arange(1.0, 72.0), np.minimum(k, 50.0)
+    weights = special("ive")(order, small[..., None]) / special("i0e")(small)[..., None]
+    series = 0.5 + x / (2 * math.pi) + np.sum(weights * np.sin(order * x[..., None]) / order, axis=-1) / math.pi
+    large = special("ndtr")(math.sqrt(2 / math.pi) / special("i0e")(np.maximum(k, 50.0)) * np.sin(0.5 * x))
+    return np.where(k < 50, series, large) + turns
+
+
+by_formula("von_mises_cdf", _von_mises, "scipy.stats._stats")
+
+
+@records(_DISCRETE, "_poisson_binom")
+def _poisson_binom(trace: Trace, k: Any, args: Any, tp: Any) -> Any:
+    """Products of polynomials, one for each trial; the trials are the first axis."""
+    mass = np.ones((1, *np.shape(args)[1:]))
+    for p in args:
+        none = np.zeros((1, *np.shape(p)))
+        mass = np.concatenate([mass * (1 - p), none]) + np.concatenate([none, mass * p])
+    chosen = np.arange(len(args) + 1).reshape(-1, *[1] * np.ndim(k))
+    chosen = chosen == k if tp == "pmf" else chosen <= k
+    return np.sum(np.where(chosen, mass, 0.0), axis=0)
+
+
+def _whole(trace: Trace, *values: Any) -> list[Any]:
+    """Whole numbers, which have no derivative."""
+    if any(trace.varies(each) for each in values):
+        raise trace.refuse(
+            "noncentral hypergeometric distributions have no derivative by counts.", "Pass whole numbers."
+        )
+    return [np.asarray(each._value() if is_tracer(each) else each, float) for each in values]
+
+
+def _log_binomial(n: Any, k: Any) -> Any:
+    """The logarithm of a binomial coefficient; minus infinity beside its range."""
+    inside = (k >= 0) & (k <= n)
+    k = np.where(inside, k, 0)
+    gammaln = special("gammaln")
+    return np.where(inside, gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), -np.inf)
+
+
+def _urn(self: Any, x: Any, first: Any, second: Any, drawn: Any, odds: Any) -> Any:
+    """Probabilities of ``x`` among ``drawn`` being of the first kind."""
+    known = _log_binomial(first, x) + _log_binomial(second, drawn - x)
+    if self.name == "nchypergeom_fisher":
+        each = np.arange(np.max(drawn, initial=0.0) + 1)
+        first, second, drawn = first[..., None], second[..., None], drawn[..., None]
+        logarithm = np.log(odds)
+        weights = _log_binomial(first, each) + _log_binomial(second, drawn - each) + each * logarithm[..., None]
+        return np.exp(known + x * logarithm - special("logsumexp")(weights, axis=-1))
+    # Wallenius' integral over the logarithm of a time, at which so much is left: the trapezoidal rule.
+    other = np.where(np.isfinite(known), drawn - x, 0.0)
+    x = np.where(np.isfinite(known), x, 0.0)
+    left = odds * (first - x) + (second - other)
+    most = np.max(drawn, initial=0.0)
+    step = 0.25 / math.sqrt(most + 1)
+    place = np.arange(-42.0, math.log(most + 80 + 12 * math.sqrt(most)), step)
+    time = np.exp(place)
+    part = time / np.where(left == 0, 1.0, left)[..., None]
+    power = special("xlogy")(x[..., None], -np.expm1(-odds[..., None] * part))
+    power = power + special("xlogy")(other[..., None], -np.expm1(-part))
+    return np.where(left == 0, 1.0, np.exp(known) * np.sum(np.exp(power - time + place), axis=-1) * step)
+
+
+@records(_DISCRETE, "_nchypergeom_gen._pmf")
+def _urn_mass(trace: Trace, self: Any, x: Any, M: Any, n: Any, N: Any, odds: Any) -> Any:
+    x, M, n, N = _whole(trace, x, M, n, N)
+    return _urn(self, x, n, M - n, N, trace.traced(odds))
+
+
+@records(_DISCRETE, "_nchypergeom_gen._stats")
+def _urn_moments(trace: Trace, self: Any, M: Any, n: Any, N: Any, odds: Any, **_: Any) -> Any:
+    M, n, N = (each[..., None] for each in _whole(trace, M, n, N))
+    each = np.arange(np.max(N, initial=0.0) + 1)
+    mass = _urn(self, each, n, M - n, N, trace.traced(odds)[..., None])
+    mean = np.sum(each * mass, axis=-1)
+    return mean, np.sum((each - mean[..., None]) ** 2 * mass, axis=-1), None, None
+
+
+@records(_CONTINUOUS, "genhyperbolic_gen._logpdf", "geninvgauss_gen._logpdf")
+def _log_density(trace: Trace, self: Any, x: Any, *shapes: Any) -> Any:
+    return CONTINUOUS[self.name]["logpdf"](trace.traced(x), *map(trace.traced, shapes))
+
+
+@records(_CONTINUOUS, "genhyperbolic_gen._pdf")
+def _density(trace: Trace, self: Any, x: Any, *shapes: Any) -> Any:
+    return np.exp(_log_density(trace, self, x, *shapes))
+
+
+@records(_CONTINUOUS, "genhyperbolic_gen._cdf", "geninvgauss_gen._cdf")
+def _below(trace: Trace, self: Any, x: Any, *shapes: Any) -> Any:
+    """The integral of the density, as of any other distribution."""
+    return sys.modules["scipy.stats"].rv_continuous._cdf(self, x, *shapes)
+
+
+@records(_CONTINUOUS, "genhyperbolic_gen._sf")
+def _above(trace: Trace, self: Any, x: Any, p: Any, a: Any, b: Any) -> Any:
+    """By symmetry the distribution function of the mirrored variable."""
+    return _below(trace, self, -x, p, a, -b)
+
+
+def _kappa(trace: Trace, x: Any, shape: Any) -> Any:
+    """``-log1p(-shape * x) / shape``, which is x where the shape is 0."""
+    return x * trace.apply(trace.registry.primitive("_log_ratio"), (1 - shape * x,))
+
+
+@records(_CONTINUOUS, "kappa4_gen._logcdf")
+def _kappa_below(trace: Trace, self: Any, x: Any, h: Any, k: Any) -> Any:
+    return -_kappa(trace, np.exp(-_kappa(trace, *map(trace.traced, (x, k)))), h)
+
+
+@records(_CONTINUOUS, "kappa4_gen._logpdf")
+def _kappa_density(trace: Trace, self: Any, x: Any, h: Any, k: Any) -> Any:
+    return (1 - h) * _kappa_below(trace, self, x, h, k) - (1 - k) * _kappa(trace, *map(trace.traced, (x, k)))
+
+
+@records(_CONTINUOUS, "kappa4_gen._ppf")
+def _kappa_quantile(trace: Trace, self: Any, q: Any, h: Any, k: Any) -> Any:
+    boxcox = special("boxcox")
+    return -boxcox(-boxcox(q, h), k)
+
+
+@records("scipy._lib.array_api_extra._lib._funcs", "_apply_where")
+def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any) -> Any:
+    """Without a mask where one function is for all elements."""
+    given = [trace.traced(each) for each in args]
+    for function, other, chosen in ((f1, f2, cond), (f2, f1, ~cond)):
+        if function is not None and np.size(cond) and bool(np.all(chosen)):
+            found = function(*given)
+            rest = fill_value if other is None else other(*(np.ravel(each)[:0] for each in given))
+            if is_tracer(found) and found.shape == np.shape(cond):
+                return found.astype(np.result_type(found.dtype, getattr(rest, "dtype", rest)), copy=False)
+    own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
+    return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *args, xp=xp)
+
+
+@records(_CONTINUOUS, "powerlognorm_gen._ppf")
+def _power_quantile(trace: Trace, self: Any, q: Any, c: Any, s: Any) -> Any:
+    """Not by 1 - q, of which nothing is left for a small q."""
+    return np.exp(-s * special("ndtri_exp")(np.log1p(-trace.traced(q)) / c))
+
+
+_NORMAL = np.arange(-9.0, 9.0, 0.09)
+_CHI = np.arange(-40.0, 6.5, 0.1)
+
+
+def _studentized(trace: Trace, density: bool, *given: Any) -> Any:
+    """Sums over a normal variable, and over the logarithm of a deviation: the trapezoidal rule."""
+    q, k, v = map(trace.traced, given)
+    if not bool(np.all(v >= 1)):
+        raise trace.unrecorded("scipy.stats.studentized_range with less than one degree of freedom", "Pass more.")
+    q, k, v = (each[..., None, None] for each in np.broadcast_arrays(q, k, np.minimum(v, 1e14)))
+    place = _CHI[:, None] / np.sqrt(v)
+    weights = np.exp(-0.5 * v * (np.expm1(2 * place) - 2 * place))
+    weights = weights / np.sum(weights, axis=-2, keepdims=True)
+    wide = q * np.exp(place)
+    normal = np.exp(-0.5 * _NORMAL * _NORMAL) * (0.09 / math.sqrt(2 * math.pi))
+    between = special("ndtr")(_NORMAL + wide) - special("ndtr")(_NORMAL)
+    between = np.where(between > 0, between, 1e-300)
+    if density:
+        slope = np.exp(place - 0.5 * (_NORMAL + wide) ** 2) / math.sqrt(2 * math.pi)
+        inner = k * (k - 1) * normal * slope * between ** (k - 2)
+    else:
+        inner = k * normal * between ** (k - 1)
+    return np.sum(weights * inner, axis=(-2, -1))
+
+
+@records(_CONTINUOUS, "studentized_range_gen._cdf")
+def _studentized_below(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
+    return _studentized(trace, False, x, k, df)
+
+
+@records(_CONTINUOUS, "studentized_range_gen._pdf")
+def _studentized_density(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
+    return _studentized(trace, True, x, k, df)
+
+
+@records(_CONTINUOUS, "ksone_gen._pdf")
+def _smirnov_density(trace: Trace, self: Any, x: Any, n: Any) -> Any:
+    """The derivative of Smirnov's sum, term by term."""
+    if trace.varies(n):
+        raise trace.refuse("scipy.stats.ksone has no derivative by its count.", "Pass a whole number.")
+    x = trace.traced(x)[..., None]
+    n = np.asarray(n._value() if is_tracer(n) else n, float)[..., None]
+    each = np.arange(np.max(n, initial=1.0))
+    left = 1 - x - each / n
+    among = (left > 0) & (each <= n)
+    left, right = np.where(among, left, 0.5), x + each / n
+    right = np.where(right > 0, right, 0.5)
+    weights = np.exp(_log_binomial(n, np.minimum(each, n)) + (each - 1) * np.log(right) + (n - each) * np.log(left))
+    slopes = 1 + x * ((each - 1) / right - (n - each) / left)
+    return -np.sum(np.where(among, weights * slopes, 0.0), axis=-1)
+
+
+_ANGLE = np.arange(-4.5, 4.5, 2.0**-6)
+_TIME = np.arange(-4.5, 3.5, 2.0**-5)
+
+
+@records(_CONTINUOUS, "landau_gen._pdf")
+def _landau_density(trace: Trace, self: Any, x: Any) -> Any:
+    """Landau's integral to the right, Nolan's to the left: the trapezoidal rule in double exponentials."""
+    place = math.pi / 2 * trace.traced(x)[..., None] + math.log(math.pi / 2)
+    far = place > 0.75
+    turned = math.pi * np.sinh(_ANGLE)
+    angle, other = math.pi / (1 + np.exp(-turned)), math.pi / (1 + np.exp(turned))
+    weights = angle * other * np.cosh(_ANGLE) * 2.0**-6
+    least = np.log(2 / math.pi * angle / np.sin(np.minimum(angle, other))) - angle / np.tan(angle)
+    power = np.minimum(least - np.where(far, 0.0, place) + math.log(math.pi / 2), 700.0)
+    near = 0.5 * np.sum(weights * np.exp(power - np.exp(np.minimum(power, 700.0))), axis=-1)
+    # The time is so long that a unit of it is what the exponential decays in.
+    scale = np.where(far, place, 0.75)
+    unit = np.exp(_TIME - np.exp(-_TIME))
+    time = unit / scale
+    inner = np.exp(-time * np.log(time) - unit) * np.sin(math.pi * time)
+    wide = np.sum(inner * unit * (1 + np.exp(-_TIME)), axis=-1) * 2.0**-5 / (2 * scale[..., 0])
+    return np.where(far[..., 0], wide, near)

@@ -1,0 +1,249 @@
+"""Factorisations of scipy.linalg: eigenvalues, singular values, orthogonal and triangular factors, pseudoinverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER, Slice
+from yota.ir.semantics import AccessMap
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_tracer
+from yota.tracing.numpy.linalg import completed, hermitian, with_zeros
+from yota.tracing.scipy.scipy_linalg import of_each
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+@records("scipy.linalg", "eigh")
+@of_each
+def _eigh(
+    trace: Trace, a: Any, b: Any, lower: bool, eigvals_only: bool, subset_by_index: Any, subset_by_value: Any
+) -> Any:
+    a = matrix(trace, "eigh", a)
+    kept = ("i", subset_by_index) if subset_by_value is None else ("v", subset_by_value)
+    kept = kept if kept[1] is not None else ("a", None)
+    if eigvals_only:
+        values = _eigvalsh(trace, a, b, lower)
+        return values[chosen(values, *kept)]
+    if b is not None:
+        raise trace.unrecorded("scipy.linalg.eigh with b", "Pass eigvals_only=True.")
+    if kept[0] != "a":
+        raise trace.unrecorded("scipy.linalg.eigh with a subset of eigenvectors", "Select from all of them.")
+    a = hermitian(trace, a, bool(lower))
+    return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
+
+
+def chosen(values: Any, select: Any, limits: Any) -> slice:
+    """Which of the ascending ``values`` a function of SciPy is asked for: how many that are is a guard."""
+    if select in ("a", "all", 0):
+        return slice(0, len(values))
+    if select in ("i", "index", 2):
+        return slice(int(limits[0]), int(limits[1]) + 1)
+    first, last = (int(np.count_nonzero(values <= limit)) for limit in limits)
+    return slice(first, last)
+
+
+def turned_like(vectors: Any, known: Any) -> Any:
+    """Columns of length 1 with the signs of the same ``known`` ones, that another routine gives."""
+    along = np.sum(np.conjugate(vectors) * known, axis=0)
+    return vectors * (along / np.abs(along))
+
+
+def _eigvalsh(trace: Trace, a: Any, b: Any, lower: bool) -> Any:
+    if b is None:
+        return np.linalg.eigvalsh(a, "L" if lower else "U")
+    # As by LAPACK: b = f @ f^H, and the eigenvalues are those of f^-1 @ a @ f^-H.
+    factor = np.linalg.cholesky(hermitian(trace, trace.traced(b), bool(lower)))
+    half = np.linalg.solve(factor, hermitian(trace, a, bool(lower)))
+    return np.linalg.eigvalsh(np.linalg.solve(factor, np.conjugate(half.T)))
+
+
+@records("scipy.linalg", "eig")
+@of_each
+def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool) -> Any:
+    """NumPy calls the same routine; SciPy's eigenvalues are complex in any case."""
+    a = matrix(trace, "eig", a)
+    values, vectors = np.linalg.eig(a)
+    values = values.astype(np.result_type(a.dtype, np.complex64))
+    if homogeneous_eigvals:
+        values = np.stack([values, np.ones(len(a), values.dtype)])
+    return (values, vectors) if right else values
+
+
+@records("scipy.linalg", "eigvals")
+@of_each
+def _eigvals(trace: Trace, a: Any, b: Any, homogeneous_eigvals: bool) -> Any:
+    if b is None:
+        return _eig(trace, a, right=False, homogeneous_eigvals=homogeneous_eigvals)
+    if homogeneous_eigvals:
+        raise trace.unrecorded("scipy.linalg.eigvals with b and homogeneous_eigvals", "Leave one of them out.")
+    a, b = matrix(trace, "eigvals", a), matrix(trace, "eigvals", b)
+    values = _eig(trace, np.linalg.solve(b, a), right=False, homogeneous_eigvals=False)
+    # In the order of LAPACK's routine for two matrices.
+    order = trace.apply(trace.registry.primitive("_pencil"), (a, b))
+    return rows_of(trace, values, np.argmin(np.abs(order[:, None] - values[None, :]), axis=1))
+
+
+@records("scipy.linalg", "svd")
+@of_each
+def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
+    a = matrix(trace, "svd", a)
+    if not compute_uv:
+        return np.linalg.svdvals(a)
+    u, s, vh = trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
+    if full_matrices and a.shape[0] != a.shape[1]:
+        left, right = trace.apply(trace.registry.primitive("full_svd"), (a,))
+        u, vh = completed(u, left, -1), completed(vh, right, -2)
+    return u, s, vh
+
+
+@records("scipy.linalg", "qr")
+@of_each
+def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
+    a = matrix(trace, "qr", a)
+    if mode not in ("economic", "full", "r"):
+        raise trace.unrecorded(f"scipy.linalg.qr with mode={mode!r}", 'Pass mode="economic".')
+    q, r, *order = _thin(trace, a, pivoting)
+    if mode != "economic" and a.shape[0] > a.shape[1]:
+        r = with_zeros(r, a.shape[0])
+        if mode == "full":
+            q = completed(q, trace.apply(trace.registry.primitive("full_qr"), (a,))[0], -1)
+    return (r, *order) if mode == "r" else (q, r, *order)
+
+
+def _thin(trace: Trace, a: Any, pivoting: bool) -> tuple[Any, ...]:
+    """The thin factors, and with pivoting the order of columns."""
+    order = ()
+    if pivoting:
+        order = trace.apply(trace.registry.primitive("_qr_order"), (a,), {"mode": "r", "pivoting": True})[1:]
+        a = rows_of(trace, a.T, *order).T
+    return (*trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"}), *order)
+
+
+@records("scipy.linalg", "rq")
+@of_each
+def _rq(trace: Trace, a: Any, mode: str) -> Any:
+    """From the other factorisation of the matrix with its axes from back to front, transposed."""
+    a = matrix(trace, "rq", a)
+    height, width = a.shape
+    if mode not in ("economic", "full", "r") or height > width or (mode == "full" and height < width):
+        raise trace.unrecorded(f"scipy.linalg.rq of this shape with mode={mode!r}", 'Pass mode="economic".')
+    known = trace.registry.primitive("linalg_qr")
+    q, r = trace.apply(known, (np.conjugate(np.flip(a, (0, 1)).T),), {"mode": "economic"})
+    r = np.flip(np.conjugate(r.T), (0, 1))
+    if mode == "r":
+        return np.concatenate([np.zeros((height, width - height), r.dtype), r], axis=1)
+    return r, np.flip(np.conjugate(q.T), (0, 1))
+
+
+@records("scipy.linalg", "qr_multiply")
+def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, pivoting: bool, conjugate: bool) -> Any:
+    a, c = matrix(trace, "qr_multiply", a), trace.traced(c)
+    if a.shape[0] < a.shape[1] or mode not in ("left", "right"):
+        raise trace.unrecorded("scipy.linalg.qr_multiply of a wide matrix", "Multiply with q of qr.")
+    q, *rest = _thin(trace, a, pivoting)
+    q = np.conjugate(q) if conjugate else q
+    return ((np.matmul(q, c) if mode == "left" else np.matmul(c, q)), *rest)
+
+
+@records("scipy.linalg", "pinv")
+@of_each
+def _pinv(trace: Trace, a: Any, rtol: Any) -> Any:
+    a = matrix(trace, "pinv", a)
+    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
+    return np.linalg.pinv(a, rcond=cutoff)
+
+
+@records("scipy.linalg", "pinvh")
+@of_each
+def _pinvh(trace: Trace, a: Any, rtol: Any, lower: bool) -> Any:
+    a = hermitian(trace, matrix(trace, "pinvh", a), bool(lower))
+    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
+    return np.linalg.pinv(a, rcond=cutoff, hermitian=True)
+
+
+def matrix(trace: Trace, name: str, a: Any) -> Any:
+    """One matrix of floating-point numbers."""
+    a = trace.traced(a)
+    if a.ndim != 2 or not a.size:
+        raise trace.unrecorded(f"scipy.linalg.{name} of anything but one matrix", "Write a loop.")
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def _factors(trace: Trace, a: Any) -> Any:
+    """The order of rows, the lower and the upper factor."""
+    return trace.apply(trace.registry.primitive("linalg_lu"), (a,), {"p_indices": True})
+
+
+def rows_of(trace: Trace, a: Any, order: Any) -> Any:
+    """The rows of ``a`` in an order that is traced."""
+    rest = tuple(Slice(0, extent) for extent in a.shape[1:])
+    return trace.apply(primitive("getitem"), (a, order), {"index": (GATHER, *rest)})
+
+
+@records("scipy.linalg", "lu")
+@of_each
+def _lu(trace: Trace, a: Any, permute_l: bool, p_indices: bool) -> Any:
+    a = matrix(trace, "lu", a)
+    order, lower, upper = _factors(trace, a)
+    if permute_l:
+        return rows_of(trace, lower, order), upper
+    if p_indices:
+        return order, lower, upper
+    ones = np.equal(order[:, None], np.arange(a.shape[0])).astype(np.zeros(0, a.dtype).real.dtype)
+    return ones, lower, upper
+
+
+@records("scipy.linalg", "lu_factor")
+@of_each
+def _lu_factor(trace: Trace, a: Any) -> Any:
+    a = matrix(trace, "lu_factor", a)
+    _, lower, upper = _factors(trace, a)
+    height, width = a.shape
+    below = np.tril(lower, -1)
+    if width > height:
+        below = np.concatenate([below, np.zeros((height, width - height), a.dtype)], axis=1)
+    if height > width:
+        upper = np.concatenate([upper, np.zeros((height - width, width), a.dtype)], axis=0)
+    return below + upper, trace.apply(trace.registry.primitive("_lu_swaps"), (a,))[1]
+
+
+@records("scipy.linalg", "lu_solve")
+def _lu_solve(trace: Trace, lu_and_piv: Any, b: Any, trans: int) -> Any:
+    lu, swaps = lu_and_piv
+    lu, b = matrix(trace, "lu_solve", lu), trace.traced(b)
+    if b.ndim not in (1, 2):
+        raise trace.unrecorded("scipy.linalg.lu_solve of stacked right-hand sides", "Write a loop.")
+    if trans not in (0, 1, 2):
+        raise ValueError(f"Illegal value trans={trans}; must be 0, 1 or 2.")
+    # Row number back[i] of the matrix is row number i of the product of the factors.
+    order = _order(trace, swaps, len(lu))
+    solve = trace.registry.primitive("solve_triangular")
+    if not trans:
+        b = rows_of(trace, b, np.argsort(order))
+        b = trace.apply(solve, (lu, b), {"lower": True, "unit_diagonal": True})
+        return trace.apply(solve, (lu, b), {"lower": False, "unit_diagonal": False})
+    turned = lu.T if trans == 1 else np.conjugate(lu.T)
+    b = trace.apply(solve, (turned, b), {"lower": True, "unit_diagonal": False})
+    b = trace.apply(solve, (turned, b), {"lower": False, "unit_diagonal": True})
+    return rows_of(trace, b, order)
+
+
+def _order(trace: Trace, swaps: Any, count: int) -> Any:
+    """The order of rows that swaps one after the other amount to; that of traced ones is found where they came from."""
+    if not is_tracer(swaps):
+        places = np.arange(count)
+        for row, other in enumerate(swaps):
+            places[[row, other]] = places[[other, row]]
+        return np.argsort(places)
+    builder = trace.builder
+    item = builder.definition(trace.lift(swaps))
+    made = None if item is None or item.access != AccessMap.ITEM else builder.definition(item.operands[0])
+    if made is None or made.name != "_lu_swaps":
+        raise trace.unrecorded(
+            "scipy.linalg.lu_solve with traced pivots that do not come from lu_factor as they are",
+            "Pass what scipy.linalg.lu_factor gave.",
+        )
+    matrix = made.operands[0]
+    return _factors(trace, trace.wrap(matrix, trace.values[matrix]))[0]

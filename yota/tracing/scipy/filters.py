@@ -1,0 +1,218 @@
+"""Filters of scipy.signal: convolutions, recursive filters, smoothing."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_traced
+from yota.tracing.scipy.ndimage import CONSTANT, REFLECT, WRAP, padded
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+@records("scipy.signal", "convolve")
+def _convolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    a, v = trace.traced(in1), trace.traced(in2)
+    if a.ndim != v.ndim or not a.ndim or not a.size or not v.size:
+        raise trace.refuse("scipy.signal.convolve is recorded for arrays with equally many axes and elements.", "")
+    known = trace.registry.primitive("signal_convolve")
+    full = trace.apply(known, (a, v), {"mode": "full", "method": method})
+    if mode == "full":
+        return full
+    if mode == "same":
+        return _centre(full, a.shape)
+    if mode != "valid":
+        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    return _centre(full, tuple(abs(n - m) + 1 for n, m in zip(a.shape, v.shape, strict=True)))
+
+
+def _centre(full: Any, shape: Sequence[int]) -> Any:
+    starts = [(whole - part) // 2 for whole, part in zip(full.shape, shape, strict=True)]
+    return full[tuple(slice(start, start + part) for start, part in zip(starts, shape, strict=True))]
+
+
+@records("scipy.signal", "fftconvolve", "oaconvolve")
+def _fftconvolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    a, v = trace.traced(in1), trace.traced(in2)
+    if axes is None or a.ndim < 2:
+        return _convolve(trace, a, v, mode, "fft")
+    chosen = np.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
+    sizes = [a.shape[axis] + v.shape[axis] - 1 for axis in chosen]
+    if a.dtype.kind == "c" or v.dtype.kind == "c":
+        full = np.fft.ifftn(np.fft.fftn(a, sizes, chosen) * np.fft.fftn(v, sizes, chosen), axes=chosen)
+    else:
+        full = np.fft.irfftn(np.fft.rfftn(a, sizes, chosen) * np.fft.rfftn(v, sizes, chosen), sizes, chosen)
+    if mode == "full":
+        return full
+    small = {axis: abs(a.shape[axis] - v.shape[axis]) + 1 if mode == "valid" else a.shape[axis] for axis in chosen}
+    return _centre(full, tuple(small.get(axis, extent) for axis, extent in enumerate(full.shape)))
+
+
+@records("scipy.signal", "correlate")
+def _correlate(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    v = trace.traced(in2)
+    return _convolve(trace, in1, np.conjugate(v[(slice(None, None, -1),) * v.ndim]), mode, method)
+
+
+def _plane(
+    name: str,
+    flipped: bool,
+    trace: Trace,
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: Any = 0,
+) -> Any:
+    """The form of ``convolve2d`` or ``correlate2d``, of which the second looks at the kernel ``flipped``."""
+    a, v = trace.traced(in1), trace.traced(in2)
+    if a.ndim != 2 or v.ndim != 2:
+        raise ValueError(f"{name} inputs must both be 2-D arrays")
+    wide = [extent - 1 for extent in v.shape]
+    plain = mode == "valid" or (boundary in ("fill", "pad") and not is_traced(fillvalue) and fillvalue == 0)
+    if (flipped or not plain) and any(extent > own for extent, own in zip(wide, a.shape, strict=True)):
+        raise trace.refuse(f"scipy.signal.{name} is recorded for kernels no larger than the image.", "")
+    v = np.conjugate(v[::-1, ::-1]) if flipped else v
+    if mode == "valid":
+        return _convolve(trace, a, v, mode, "direct")
+    if plain:
+        full = _convolve(trace, a, v, "full", "direct")
+    else:
+        kind = {"fill": CONSTANT, "pad": CONSTANT, "wrap": WRAP, "circular": WRAP}.get(boundary, REFLECT)
+        full = _convolve(trace, padded(trace, a, wide, wide, kind, fillvalue), v, "valid", "direct")
+    if mode == "full":
+        return full
+    starts = [(extent + flipped) // 2 for extent in wide]
+    return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
+
+
+records("scipy.signal", "convolve2d")(functools.partial(_plane, "convolve2d", False))
+records("scipy.signal", "correlate2d")(functools.partial(_plane, "correlate2d", True))
+
+
+# -- recursive filters -----------------------------------------------------------------------------------------------
+
+
+@records("scipy.signal", "lfilter")
+def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
+    axis = range(x.ndim)[axis]
+    if zi is None:
+        return _filtered(trace, b, a, x, axis)
+    before = trace.traced(zi)
+    count = max(b.size, a.size) - 1
+    shape = tuple(count if each == axis else extent for each, extent in enumerate(x.shape))
+    before = np.broadcast_to(before, shape)
+    longer = np.concatenate([x, np.zeros(shape)], axis=axis)
+    # What the states hold goes through the recursive part alone; what they hold afterwards is found from what the
+    # filter would go on to give.
+    held = np.concatenate([before, np.zeros(x.shape)], axis=axis)
+    whole = _filtered(trace, b, a, longer, axis) + _filtered(trace, a[:1], a, held, axis)
+    cut = x.shape[axis]
+    rest = np.take(whole, np.arange(cut, cut + count), axis=axis)
+    after = _filtered(trace, a / a[0], np.ones(1), rest, axis) if count else rest
+    return np.take(whole, np.arange(cut), axis=axis), after
+
+
+def _filtered(trace: Trace, b: Any, a: Any, x: Any, axis: int) -> Any:
+    operands = tuple(trace.traced(each) for each in (b, a, x))
+    return trace.apply(trace.registry.primitive("lfilter"), operands, {"axis": axis})
+
+
+@records("scipy.signal", "lfilter_zi")
+def _steady(trace: Trace, b: Any, a: Any) -> Any:
+    """The states of a filter whose input was always 1: the solution of a system that is solved from its first row."""
+    b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
+    if b.ndim != 1 or a.ndim != 1:
+        raise ValueError("Numerator and denominator must be 1-D.")
+    count = max(len(a), len(b))
+    b, a = (np.concatenate([each, np.zeros(count - len(each))]) / a[0] for each in (b, a))
+    drive = b[1:] - a[1:] * b[0]
+    first = np.sum(drive) / np.sum(a)
+    sums = np.concatenate([a[:1], a[1:-1]])
+    earlier = np.concatenate([np.zeros(1), drive[:-1]])
+    return np.cumsum(sums) * first - np.cumsum(earlier)
+
+
+@records("scipy.signal", "sosfilt")
+def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    sos, x = trace.traced(sos), trace.traced(x)
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError("sos array must be shape (n_sections, 6)")
+    states = []
+    for place in range(sos.shape[0]):
+        row = sos[place]
+        if zi is None:
+            x = _lfilter(trace, row[:3], row[3:], x, axis)
+            continue
+        x, after = _lfilter(trace, row[:3], row[3:], x, axis, trace.traced(zi)[place])
+        states.append(after)
+    return x if zi is None else (x, np.stack(states))
+
+
+# -- smoothing, trends, other rates ----------------------------------------------------------------------------------
+
+
+def _applied(matrix: Any, x: Any) -> Any:
+    """A plain matrix applied to an array's first axis."""
+    rows = np.matmul(matrix, np.reshape(x, (x.shape[0], -1)))
+    return np.reshape(rows, (rows.shape[0], *x.shape[1:]))
+
+
+@records("scipy.signal", "savgol_filter")
+def _savgol(
+    trace: Trace,
+    x: Any,
+    window_length: int,
+    polyorder: int,
+    deriv: int,
+    delta: float,
+    axis: int,
+    mode: str,
+    cval: float,
+) -> Any:
+    module = sys.modules["scipy.signal"]
+    x = trace.traced(x)
+    weights = module.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
+    convolve = sys.modules["scipy.ndimage"].convolve1d
+    if mode != "interp":
+        return convolve(x, weights, axis, None, mode, cval)
+    if window_length > x.shape[axis]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    # At the ends a polynomial is fitted to the last window: what that does to each element of a window.
+    ends = module.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
+    half = window_length // 2
+    rows = np.moveaxis(x, axis, 0)
+    inner = np.moveaxis(convolve(x, weights, axis, None, "constant"), axis, 0)
+    parts = [
+        _applied(ends[:half], rows[:window_length]),
+        inner[half : len(rows) - half],
+        _applied(ends[window_length - half :], rows[len(rows) - window_length :]),
+    ]
+    return np.moveaxis(np.concatenate(parts), 0, axis).astype(x.dtype, copy=False)
+
+
+@records("scipy.signal", "upfirdn")
+def _upfirdn(trace: Trace, h: Any, x: Any, up: int, down: int, axis: int, mode: str | None, cval: Any) -> Any:
+    if mode not in ("constant", None) or cval:
+        raise trace.refuse("scipy.signal.upfirdn is recorded for zeros outside of the signal.", "Leave mode out.")
+    h, x = trace.traced(h), trace.traced(x)
+    if h.ndim != 1 or not h.size:
+        raise ValueError("h must be 1-D with non-zero length")
+    axis = range(x.ndim)[axis]
+    rows = np.moveaxis(x, axis, -1)
+    spread = np.concatenate([rows[..., None], np.zeros((*rows.shape, up - 1), dtype=x.dtype)], axis=-1)
+    spread = np.reshape(spread, (*rows.shape[:-1], -1))[..., : (rows.shape[-1] - 1) * up + 1]
+    known = trace.registry.primitive("signal_convolve")
+    weights = np.reshape(h, (1,) * (x.ndim - 1) + (-1,))
+    found = trace.apply(known, (spread, weights), {"mode": "full", "method": "direct"})
+    return np.moveaxis(found[..., ::down], -1, axis)
+
+
+@records("scipy.signal", "medfilt2d")
+def _medfilt2d(trace: Trace, input: Any, kernel_size: Any) -> Any:
+    return sys.modules["scipy.signal"].medfilt(input, kernel_size)

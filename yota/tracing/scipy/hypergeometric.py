@@ -1,0 +1,119 @@
+"""Hypergeometric functions by their parameters, by Euler's integrals: the trapezoidal rule in a double exponential.
+
+NIST Handbook of Mathematical Functions, 13.4.1, 13.4.4 and 15.6.1. H. Takahasi, M. Mori, Double exponential formulas
+for numerical integration, Publ. RIMS 9 (1974).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_tracer
+from yota.tracing.scipy.distribution_formulas import special
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_FINEST = 12
+_LEAST = 0.05
+"""With exponents that are nearer to -1, a part of the integral is beyond the nodes."""
+
+
+@functools.cache
+def _nodes(fine: int) -> tuple[Any, Any]:
+    """The new variable at the nodes, and the logarithms of the weights."""
+    step = 2.0**-fine
+    place = np.arange(-6.5, 6.5, step)
+    return np.pi / 2 * np.sinh(place), np.log(np.pi / 2 * np.cosh(place) * step)
+
+
+def _fineness(*given: Any) -> int:
+    """The larger the parameters are, the narrower is the peak of the integrand."""
+    return max(5, int(np.max(np.ceil(np.log2(5 * np.sqrt(1 + sum(map(np.abs, given))))))))
+
+
+def _between(fine: int, first: Any, second: Any, logarithm: Callable[[Any, Any], Any]) -> Any:
+    """The mean of the exponential of ``logarithm(x, 1 - x)`` over the beta distribution."""
+    turned, weights = _nodes(fine)
+    below, above = -np.logaddexp(0, -2 * turned), -np.logaddexp(0, 2 * turned)
+    density = first * below + second * above + weights - special("betaln")(first, second)
+    found = np.sum(np.exp(density + logarithm(np.exp(below), np.exp(above))), axis=-1)
+    return found / np.sum(np.exp(density), axis=-1)
+
+
+def _gauss(a: Any, b: Any, c: Any, z: Any) -> Any:
+    a, b = (a, b) if _is_between(b, c) else (b, a)
+    if not (_is_between(b, c) and bool(np.all(z < 1))):
+        return None
+    fine = _fineness(a, b, c)
+    a, b, c, z = (each[..., None] for each in (a, b, c, z))
+    return None if fine > _FINEST else _between(fine, b, c - b, lambda x, y: -a * np.log(y + (1 - z) * x))
+
+
+def _kummer(a: Any, b: Any, z: Any) -> Any:
+    if not _is_between(a, b):
+        return None
+    fine = _fineness(a, b, z)
+    a, b, z = (each[..., None] for each in (a, b, z))
+    return None if fine > _FINEST else _between(fine, a, b - a, lambda x, y: z * x)
+
+
+def _tricomi(a: Any, b: Any, z: Any) -> Any:
+    if not (bool(np.all(a > 2 * _LEAST)) and bool(np.all(z > 0))):
+        return None
+    fine = _fineness(a, b, z)
+    if fine > _FINEST:
+        return None
+    turned, weights = _nodes(fine)
+    a, b, z = (each[..., None] for each in (a, b, z))
+    exponent = a * turned - z * np.exp(turned) + (b - a - 1) * np.logaddexp(0, turned) + weights
+    return np.sum(np.exp(exponent - special("gammaln")(a)), axis=-1)
+
+
+def _limit(b: Any, z: Any) -> Any:
+    """By Bessel functions, of one sign of the argument."""
+    negative = bool(np.all(z < 0))
+    if not (negative or bool(np.all(z > 0))):
+        return None
+    root = np.sqrt(-z if negative else z)
+    return special("gamma")(b) * root ** (1 - b) * special("jv" if negative else "iv")(b - 1, 2 * root)
+
+
+def _is_between(value: Any, high: Any) -> bool:
+    return bool(np.all((value > _LEAST) & (high - value > _LEAST)))
+
+
+def _polynomial(upper: tuple[Any, ...], lower: tuple[Any, ...], z: Any) -> Any:
+    """The sum that ends, if a parameter is a whole number that is not positive; else None."""
+    ends = [-each for each in upper if not is_tracer(each) and np.ndim(each) == 0 and each <= 0 and each == int(each)]
+    if not ends:
+        return None
+    total = term = 1.0
+    for count in range(int(min(ends))):
+        for each in upper:
+            term = term * (each + count)
+        for each in (*lower, 1):
+            term = term / (each + count)
+        term = term * z
+        total = total + term
+    return total
+
+
+def _recorded(name: str, form: Callable[..., Any], many: int, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    """By the parameters as an integral or a sum if there is one; else by the rule, which says why not."""
+    found = None
+    if not keywords and any(map(trace.varies, args[:-1])):
+        found = _polynomial(args[:many], args[many:-1], args[-1]) if many else None
+        found = form(*map(trace.traced, args)) if found is None else found
+    return trace.apply(trace.registry.primitive(name), args, keywords) if found is None else found
+
+
+for _name, _form, _many in (
+    ("hyp2f1", _gauss, 2),
+    ("hyp1f1", _kummer, 1),
+    ("hyperu", _tricomi, 0),
+    ("hyp0f1", _limit, 0),
+):
+    records("scipy.special", _name)(functools.partial(_recorded, _name, _form, _many))

@@ -1,0 +1,196 @@
+"""Interpolation in several variables of scipy.interpolate: on grids, by radial functions, between scattered points."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from typing import Any
+
+from yota.tracing.implementations import records
+from yota.tracing.scipy.splines import basis, filled, interval_of, not_a_knot, powers
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+@records("scipy.interpolate._rgi_cython", "find_indices")
+def _find_indices(trace: Trace, grid: Any, xi: Any) -> tuple[Any, Any]:
+    """For each coordinate the place of its interval, and which share of that it lies beyond."""
+    indices, shares = [], []
+    for points, x in zip(map(trace.traced, grid), trace.traced(xi), strict=True):
+        if len(points) == 1:
+            indices.append(np.zeros(x.shape, dtype=int))
+            shares.append(0.0 * x)
+            continue
+        places = interval_of(points, x, 0, len(points) - 2)
+        indices.append(places)
+        shares.append((x - points[places]) / (points[places + 1] - points[places]))
+    return np.stack(indices), np.stack(shares)
+
+
+@records("scipy.interpolate._rgi_cython", "evaluate_linear_2d")
+def _evaluate_linear_2d(trace: Trace, values: Any, indices: Any, norm_distances: Any, grid: Any, out: Any) -> Any:
+    values, indices, shares = (trace.traced(each) for each in (values, indices, norm_distances))
+    total: Any = 0.0
+    for corner in itertools.product((0, 1), repeat=2):
+        weight: Any = 1.0
+        for axis, side in enumerate(corner):
+            weight = weight * (shares[axis] if side else 1 - shares[axis])
+        places = tuple(np.minimum(indices[axis] + side, values.shape[axis] - 1) for axis, side in enumerate(corner))
+        total = total + weight * values[places]
+    return total
+
+
+@records("scipy.interpolate", "NdBSpline.__call__")
+def _tensor_spline(trace: Trace, self: Any, xi: Any, nu: Any = None, extrapolate: Any = None) -> Any:
+    x = trace.traced(xi)
+    rows = np.reshape(x, (-1, x.shape[-1]))
+    orders = [0] * rows.shape[1] if nu is None else [int(each) for each in nu]
+    found: Any = None
+    inside: Any = True
+    for axis, (t, k, order) in enumerate(zip(self.t, self.k, orders, strict=True)):
+        weights = basis(trace, t, int(k), rows[:, axis], order)
+        if found is None:
+            found = np.tensordot(weights, trace.traced(self.c), axes=1)
+        else:
+            shape = (*weights.shape, *(1,) * (found.ndim - 2))
+            found = np.sum(np.reshape(weights, shape) * found, axis=1)
+        inside = np.logical_and(inside, (rows[:, axis] >= t[k]) & (rows[:, axis] <= t[len(t) - k - 1]))
+    if not (self.extrapolate if extrapolate is None else extrapolate):
+        found = np.where(np.reshape(inside, (-1, *(1,) * (found.ndim - 1))), found, np.nan)
+    return np.reshape(found, (*x.shape[:-1], *found.shape[1:]))
+
+
+@records("scipy.interpolate._ndbspline", "make_ndbspl")
+def _interpolating_tensor_spline(
+    trace: Trace, points: Any, values: Any, k: Any = 3, *, solver: Any = None, **_: Any
+) -> Any:
+    """Along one axis after the other."""
+    if "gcrotmk" in getattr(solver, "__name__", "gcrotmk"):
+        raise trace.refuse(
+            "scipy.interpolate solves for the coefficients by iteration, to five digits.",
+            "Pass solver=scipy.sparse.linalg.spsolve.",
+        )
+    values = trace.traced(values)
+    degrees = k if np.ndim(k) else [k] * len(points)
+    knots = []
+    for axis, (x, degree) in enumerate(zip(points, degrees, strict=True)):
+        x = trace.traced(x)
+        knots.append(not_a_knot(x, int(degree)))
+        rows = np.moveaxis(values, axis, 0)
+        found = np.linalg.solve(basis(trace, knots[-1], int(degree), x), np.reshape(rows, (len(x), -1)))
+        values = np.moveaxis(np.reshape(found, rows.shape), 0, axis)
+    return sys.modules["scipy.interpolate"].NdBSpline(tuple(knots), values, tuple(degrees))
+
+
+@records("scipy.interpolate._rbfinterp_xp", "NAME_TO_FUNC.thin_plate_spline")
+def _thin_plate(trace: Trace, r: Any, xp: Any) -> Any:
+    return np.where(r == 0, 0.0, r * r * np.log(np.where(r == 0, 1.0, r)))
+
+
+@records("scipy.interpolate._ppoly", "evaluate_nd")
+def _evaluate_nd(trace: Trace, c: Any, xs: Any, ks: Any, xp: Any, dx: Any, extrapolate: bool, out: Any) -> None:
+    x = trace.traced(xp)
+    knots = [trace.traced(each) for each in xs]
+    shape = (*map(int, ks), *(len(each) - 1 for each in knots), -1)
+    places = [interval_of(each, x[:, axis], 0, len(each) - 2) for axis, each in enumerate(knots)]
+    found = np.reshape(trace.traced(c), shape)[(slice(None),) * len(knots) + tuple(places)]
+    inside: Any = True
+    for axis, each in enumerate(knots):
+        at = x[:, axis]
+        found = powers(found, (at - each[places[axis]])[:, None], int(dx[axis]))
+        inside = np.logical_and(inside, (at >= each[0]) & (at <= each[-1]))
+    filled(trace, out, found if extrapolate else np.where(inside[:, None], found, np.nan))
+
+
+def _of_any_library(name: str, trace: Trace, *args: Any) -> Any:
+    """The form of a step of radial functions: SciPy has it in Python for other libraries' arrays."""
+    return getattr(sys.modules["scipy.interpolate._rbfinterp_xp"], name)(*args[:-1], np)
+
+
+for _name in ("_build_and_solve_system", "compute_interpolation"):
+    records("scipy.interpolate._rbfinterp_np", _name)(functools.partial(_of_any_library, _name))
+
+
+@records("scipy.interpolate", "BarycentricInterpolator.__init__")
+def _barycentric(trace: Trace, self: Any, xi: Any, *args: Any, rng: Any = None, **keywords: Any) -> Any:
+    """The order in which points are taken, which is random, changes the rounding alone."""
+    begin = sys.modules["scipy.interpolate"].BarycentricInterpolator.__init__
+    plain = getattr(begin, "recorded_from", begin)
+    return plain(self, xi, *args, rng=np.random.default_rng(0) if rng is None else rng, **keywords)
+
+
+_MODULE = "scipy.interpolate._interpnd"
+_EDGE = 1e-9
+"""By how much a point may lie outside of its triangle."""
+
+
+@records(_MODULE, "NDInterpolatorBase.__init__")
+def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keywords: Any) -> None:
+    """As SciPy begins with plain values; the traced ones take their place."""
+    if trace.varies(points):
+        raise trace.unrecorded("interpolation between traced points", "Pass plain points.")
+    points = np.copy(trace.values[trace.lift(points)])
+    begin = sys.modules[_MODULE].NDInterpolatorBase.__init__
+    given = trace.traced(values)
+    plain = np.copy(trace.values[trace.lift(given)])
+    getattr(begin, "recorded_from", begin)(self, points, plain, *args, **keywords)
+    if self.values is not None:
+        kind = complex if given.dtype.kind == "c" else float
+        self.values = np.reshape(given, np.shape(self.values)).astype(kind, copy=False)
+
+
+@records(_MODULE, "_ndim_coords_from_arrays")
+def _coordinates(trace: Trace, points: Any, ndim: int | None = None) -> Any:
+    """Points of one array, or of one for each coordinate; compiled code makes them, also for grids."""
+    points = points[0] if isinstance(points, tuple) and len(points) == 1 else points
+    if isinstance(points, tuple):
+        return np.stack(np.broadcast_arrays(*map(trace.traced, points)), axis=-1).astype(float, copy=False)
+    x = trace.traced(points)
+    return np.reshape(x, (-1, 1 if ndim is None else ndim)) if x.ndim == 1 else x
+
+
+def _places(trace: Trace, self: Any, args: tuple[Any, ...]) -> Any:
+    """The points to interpolate at, one a row, and the shape of the result without that of values."""
+    count = self.points.shape[1]
+    x = _coordinates(trace, args, count)
+    rows = np.reshape(x, (-1, count))
+    if getattr(self, "rescale", False):
+        rows = (rows - self.offset) / self.scale
+    return rows, x.shape[:-1]
+
+
+@records(_MODULE, "NDInterpolatorBase.__call__")
+def _between(trace: Trace, self: Any, *args: Any) -> Any:
+    """Linear in each triangle; which one a point lies in is guarded."""
+    if type(self).__name__ != "LinearNDInterpolator":
+        raise trace.unrecorded(f"scipy.interpolate.{type(self).__name__}", "Use LinearNDInterpolator.")
+    rows, shape = _places(trace, self, args)
+    plain = np.asarray(trace.values[trace.lift(rows)], dtype=float)
+    found = self.tri.find_simplex(plain)
+    outside = found < 0
+    transform = self.tri.transform[found]
+    count = rows.shape[1]
+    shares = np.sum(transform[:, :count] * (rows - transform[:, count])[:, None, :], axis=-1)
+    shares = np.concatenate([shares, 1 - np.sum(shares, axis=-1, keepdims=True)], axis=-1)
+    moves = not trace.is_constant(trace.lift(rows))
+    if moves and (np.any(outside) or not bool(np.all(shares > -_EDGE))):
+        raise trace.refuse(
+            "a traced point lies outside of all triangles, where nothing tells whether it moves into one.",
+            "Leave such points out.",
+        )
+    corners = trace.traced(self.values)[self.tri.simplices[found]]
+    values = np.sum(shares[:, :, None] * corners, axis=1)
+    if np.any(outside):
+        values = np.where(outside[:, None], self.fill_value, values)
+    return np.reshape(values, (*shape, *self.values_shape))
+
+
+@records("scipy.interpolate", "NearestNDInterpolator.__call__")
+def _nearest(trace: Trace, self: Any, *args: Any, **options: Any) -> Any:
+    if options:
+        raise trace.unrecorded("scipy.interpolate.NearestNDInterpolator with options", "Leave them out.")
+    rows, shape = _places(trace, self, args)
+    distances = np.sum((rows[:, None, :] - self.points) ** 2, axis=-1)
+    values = trace.traced(self.values)[np.argmin(distances, axis=1)]
+    return np.reshape(values, (*shape, *values.shape[1:]))

@@ -1,0 +1,173 @@
+"""Noncentral distributions as mixtures of central ones, which have derivatives by all of their parameters.
+
+N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions, vol. 2 (2nd ed., 1995), chapters 29 to 31.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.implementations import FORMS, records
+from yota.tracing.methods import is_tracer
+from yota.tracing.scipy.distribution_formulas import OWN, by_formula, special
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_DIGITS = 2.0**30
+"""To which part of it a quantile is cut before the steps whose derivative is recorded."""
+
+
+def _values(x: Any) -> Any:
+    return np.asarray(x._value() if is_tracer(x) else x)
+
+
+def _counts(rate: Any, *centres: Any) -> Any:
+    """The numbers whose Poisson weights count, as a column before all axes; for other rates, a guard says so."""
+    least = min(float(np.min(_values(each))) for each in (rate, *centres))
+    most = max(float(np.max(_values(each))) for each in (rate, *centres))
+    first = max(0, math.floor(0.5 * least - 15 * math.sqrt(least) - 20))
+    last = math.ceil(2 * most + 15 * math.sqrt(most) + 40)
+    if not bool(np.all((rate >= 0.5 * least) & (rate <= 2 * most))):
+        raise ValueError("a noncentrality is not a number")
+    counts = np.arange(first, last + 1.0)
+    return np.reshape(counts, (-1,) + (1,) * np.ndim(rate))
+
+
+def _poisson(counts: Any, rate: Any) -> Any:
+    return np.exp(special("xlogy")(counts, rate) - rate - special("gammaln")(counts + 1))
+
+
+def _mixed(rate: Any, term: Callable[[Any], Any], *centres: Any) -> Any:
+    """The sum over all numbers of their Poisson weights times ``term``."""
+    arrays = np.broadcast_arrays(rate, *centres)
+    counts = _counts(*arrays)
+    return np.sum(_poisson(counts, arrays[0]) * term(counts), axis=0)
+
+
+# -- chi-square --------------------------------------------------------------------------------------------
+
+
+def _chi_square(x: Any, v: Any) -> Any:
+    logarithm = special("xlogy")(0.5 * v - 1, x) - 0.5 * x - special("gammaln")(0.5 * v) - 0.5 * math.log(2) * v
+    return np.exp(logarithm)
+
+
+def _peak(x: Any, c: Any) -> Any:
+    """The number of the largest term, short of where all terms vanish."""
+    return np.minimum(0.5 * np.sqrt(c * x), 0.5 * c + 20 * np.sqrt(c))
+
+
+def _ncx2_pdf(x: Any, v: Any, c: Any) -> Any:
+    return _mixed(0.5 * c, lambda j: _chi_square(x, v + 2 * j), _peak(x, c))
+
+
+def _chndtr(x: Any, v: Any, c: Any) -> Any:
+    return _mixed(0.5 * c, lambda j: special("gammainc")(0.5 * v + j, 0.5 * x), 0.0 * x * v)
+
+
+def _ncx2_sf(x: Any, v: Any, c: Any) -> Any:
+    return _mixed(0.5 * c, lambda j: special("gammaincc")(0.5 * v + j, 0.5 * x), _peak(x, c), 0.0 * v)
+
+
+# -- F -----------------------------------------------------------------------------------------------------
+
+
+def _beta_density(a: Any, b: Any, y: Any) -> Any:
+    return np.exp(special("xlogy")(a - 1, y) + special("xlog1py")(b - 1, -y) - special("betaln")(a, b))
+
+
+def _ncf_pdf(x: Any, a: Any, b: Any, c: Any) -> Any:
+    y, slope = a * x / (a * x + b), a * b / np.square(a * x + b)
+    return slope * _mixed(0.5 * c, lambda j: _beta_density(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
+
+
+def _ncfdtr(a: Any, b: Any, c: Any, x: Any) -> Any:
+    y = a * x / (a * x + b)
+    return _mixed(0.5 * c, lambda j: special("betainc")(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
+
+
+def _ncf_sf(x: Any, a: Any, b: Any, c: Any) -> Any:
+    y = a * x / (a * x + b)
+    return _mixed(0.5 * c, lambda j: special("betaincc")(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
+
+
+# -- Student's t -------------------------------------------------------------------------------------------
+
+
+def _student(c: Any, t: Any, v: Any, term: Callable[[Any, Any, Any], Any]) -> Any:
+    """Half of the sum over both kinds of weights, for a positive ``t``."""
+    share = t * t / (v + t * t)
+    arrays = np.broadcast_arrays(0.5 * c * c, share)
+    rate, y = arrays
+    counts = _counts(rate)
+    odd = c / math.sqrt(2) * np.exp(special("xlogy")(counts, rate) - rate - special("gammaln")(counts + 1.5))
+    sums = _poisson(counts, rate) * term(counts + 0.5, 0.5 * v, y) + odd * term(counts + 1, 0.5 * v, y)
+    return 0.5 * np.sum(sums, axis=0)
+
+
+def _nct_pdf(t: Any, v: Any, c: Any) -> Any:
+    sign = np.where(t < 0, -1.0, 1.0)
+    far = np.where(t == 0, 1.0, sign * t)
+    slope = 2 * v * far / np.square(v + far * far)
+    middle = np.exp(
+        special("gammaln")(0.5 * v + 0.5) - special("gammaln")(0.5 * v) - 0.5 * np.log(math.pi * v) - 0.5 * c * c
+    )
+    return np.where(t == 0, middle, slope * _student(sign * c, far, v, _beta_density))
+
+
+def _student_below(t: Any, v: Any, c: Any) -> Any:
+    sign = np.where(t < 0, -1.0, 1.0)
+    beyond = _student(sign * c, sign * t, v, special("betainc"))
+    return np.where(t < 0, special("ndtr")(-c) - beyond, special("ndtr")(-c) + beyond)
+
+
+def _nctdtr(v: Any, c: Any, t: Any) -> Any:
+    return _student_below(t, v, c)
+
+
+def _nct_sf(t: Any, v: Any, c: Any) -> Any:
+    return _student_below(-t, v, -c)
+
+
+# -- quantiles ---------------------------------------------------------------------------------------------
+
+
+_LAST = ("ncfdtri", "nctdtrit")
+"""Inverses that take the probability last."""
+
+
+def _quantile(
+    name: str, below: Callable[..., Any], density: Callable[..., Any], side: int, trace: Trace, *args: Any
+) -> Any:
+    """An inverse: the function's own value without a derivative, and two Newton steps that have one."""
+    p, *shapes = map(trace.traced, (args[-1], *args[:-1]) if name in _LAST else args)
+    x = trace.apply(trace.registry.primitive(name), args)
+    grid = np.exp2(np.floor(np.log2(_DIGITS / np.maximum(np.abs(_values(x)), 1e-300))))
+    x = np.rint(x * grid) / grid
+    for _ in range(2):
+        x = x - side * (below(x, *shapes) - p) / density(x, *shapes)
+    return x
+
+
+for _module, _name, _below, _density, _side in (
+    (OWN, "_ncx2_isf", _ncx2_sf, _ncx2_pdf, -1),
+    ("scipy.special", "chndtrix", _chndtr, _ncx2_pdf, 1),
+    (OWN, "_ncf_isf", _ncf_sf, _ncf_pdf, -1),
+    ("scipy.special", "ncfdtri", lambda x, a, b, c: _ncfdtr(a, b, c, x), _ncf_pdf, 1),
+    ("scipy.special", "nctdtrit", lambda t, v, c: _nctdtr(v, c, t), _nct_pdf, 1),
+):
+    records(_module, _name)(functools.partial(_quantile, _name, _below, _density, _side))
+_form: Callable[..., Any]
+for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf, _nct_pdf, _nct_sf):
+    by_formula(_form.__name__, _form)
+for _form in (_chndtr, _ncfdtr, _nctdtr):
+    by_formula(_form.__name__[1:], _form, "scipy.special")
+
+
+@records(OWN, "_nct_isf")
+def _nct_isf(trace: Trace, *args: Any) -> Any:
+    p, v, c = args
+    return -FORMS["scipy.special", "nctdtrit"](trace, v, -c, p)

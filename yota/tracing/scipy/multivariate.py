@@ -1,0 +1,181 @@
+"""The multivariate normal and the Dirichlet distribution of SciPy as NumPy functions, and statistics without masks."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.current import paused
+from yota.tracing.implementations import records
+from yota.tracing.intercept import on_traced
+from yota.tracing.scipy.special import scipy_special
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+    """Logarithm of the multivariate normal density, by Cholesky's factor of the covariance."""
+    x = trace.traced(x)
+    count, mean, cov = _normal_parameters(trace, mean, cov)
+    points = x if x.ndim and (x.ndim > 1 or count > 1) else np.expand_dims(x, -1)
+    if points.shape[-1] != count:
+        raise ValueError(f"points of {points.shape[-1]} coordinates, where the distribution has {count}")
+    factor = np.linalg.cholesky(cov)
+    deviations = points - mean
+    flat = np.reshape(deviations, (-1, count))
+    whitened = np.linalg.solve(factor, flat.T)
+    distances = np.reshape(np.sum(np.square(whitened), axis=0), deviations.shape[:-1])
+    level = count * math.log(2 * math.pi) + 2 * np.sum(np.log(np.diagonal(factor)))
+    return -0.5 * (distances + level)
+
+
+def _normal_parameters(trace: Trace, mean: Any, cov: Any) -> tuple[int, Any, Any]:
+    """Dimension, mean and covariance matrix, from what SciPy takes for them."""
+    cov = np.eye(1) if cov is None else trace.traced(cov)
+    mean = None if mean is None else np.reshape(trace.traced(mean), -1)
+    given = [mean.shape[0]] if mean is not None else []
+    count = max(given + ([cov.shape[-1]] if cov.ndim else []), default=1)
+    if not cov.ndim:
+        cov = cov * np.eye(count)
+    elif cov.ndim == 1:
+        cov = np.diag(cov)
+    return count, np.zeros(count) if mean is None else mean, cov
+
+
+def _dirichlet(trace: Trace, x: Any, alpha: Any) -> Any:
+    """Logarithm of the Dirichlet density; the last coordinate may be left out of ``x``."""
+    x, alpha = trace.traced(x), trace.traced(alpha)
+    special = scipy_special()
+    if x.shape[0] == alpha.shape[0] - 1:
+        x = np.concatenate([x, np.expand_dims(1.0 - np.sum(x, axis=0), 0)])
+    level = special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
+    weights = np.reshape(alpha - 1, (-1,) + (1,) * (x.ndim - 1))
+    return level + np.sum(special.xlogy(weights, x), axis=0)
+
+
+@records("scipy.stats._multivariate", "multinomial_gen._process_parameters")
+def _shares(trace: Trace, self: Any, n: Any, p: Any) -> Any:
+    """The last probability is what the others leave: SciPy takes it so wherever they do not add up to 1."""
+    n, p = np.array(n, dtype=int), trace.traced(p)
+    p = np.concatenate([p[..., :-1], 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
+    p = np.where(np.abs(p) < 1e-15, 0 * p, p)
+    return n, p, (n < 0) | np.any((p < 0) | (p > 1), axis=-1)
+
+
+class _Frozen:
+    """A distribution with traced parameters: what ``multivariate_normal(mean, cov)`` gives while a trace runs."""
+
+    def __init__(self, distribution: Any, make: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        keywords.pop("seed", None)
+        self._distribution, self._make, self._args, self._keywords = distribution, make, args, keywords
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make(self._distribution, *self._args, **self._keywords), name)
+
+    def logpdf(self, x: Any) -> Any:
+        """Logarithm of the density."""
+        return self._distribution.logpdf(x, *self._args, **self._keywords)
+
+    def pdf(self, x: Any) -> Any:
+        """Density."""
+        return self._distribution.pdf(x, *self._args, **self._keywords)
+
+
+_LOGARITHMS: dict[str, Callable[..., Any]] = {"multivariate_normal": _normal, "dirichlet": _dirichlet}
+_PARAMETERS = {"multivariate_normal": ("mean", "cov", "allow_singular"), "dirichlet": ("alpha",)}
+
+
+@functools.cache
+def _method(owner: Any, name: str, method: str) -> Any:
+    """The recording form of a method of the distribution's class, or of the class of those with plain parameters."""
+    original = getattr(owner, method)
+
+    def record(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
+        fixed = {each: getattr(self, each) for each in _PARAMETERS[name] if isinstance(self, _frozen(name))}
+        given = dict(zip(_PARAMETERS[name], args[method != "__call__" :], strict=False)) | keywords | fixed
+        if given.get("allow_singular") or hasattr(given.get("cov"), "log_pdet"):
+            return original(self, *args, **keywords)
+        if method == "__call__":
+            return _Frozen(self, original, args, keywords)
+        found = _LOGARITHMS[name](trace, *args, **keywords, **fixed)
+        return np.exp(found) if method == "pdf" else found
+
+    return on_traced(original, record)
+
+
+def _frozen(name: str) -> Any:
+    return getattr(sys.modules["scipy.stats._multivariate"], f"{name}_frozen")
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """``(class, method, recording method)`` if scipy.stats is loaded."""
+    stats: Any = sys.modules.get("scipy.stats")
+    if not hasattr(stats, "multivariate_normal"):
+        return []
+    owners: list[tuple[str, Any, tuple[str, ...]]] = []
+    for name in _LOGARITHMS:
+        owners.append((name, type(getattr(stats, name)), ("logpdf", "pdf", "__call__")))
+        owners.append((name, _frozen(name), ("logpdf", "pdf")))
+    found = [(owner, method, _method(owner, name, method)) for name, owner, methods in owners for method in methods]
+    return found + _estimates(sys.modules["scipy.stats._kde"])
+
+
+@records("scipy.stats._multivariate", "_PSD")
+def _positive(trace: Trace, M: Any, allow_singular: bool = True, **keywords: Any) -> Any:
+    """What SciPy knows of a covariance matrix: by Cholesky's factor, which has a derivative by all matrices."""
+    kind = inspect.unwrap(sys.modules["scipy.stats._multivariate"]._PSD)
+    matrix = trace.traced(M)
+    with paused():
+        plain = kind(matrix._value(), allow_singular=allow_singular, **keywords)
+    if plain.rank < len(matrix):
+        return kind(M, allow_singular=allow_singular, **keywords)
+    found = object.__new__(kind)
+    factor = np.linalg.cholesky(np.tril(matrix) + np.swapaxes(np.tril(matrix, -1), -1, -2))
+    found._M, found.eps, found.V, found.rank, found._pinv = matrix, plain.eps, plain.V, plain.rank, None
+    found.U = np.swapaxes(np.linalg.inv(factor), -1, -2)
+    found.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
+    return found
+
+
+class _Estimate:
+    """SciPy's compiled sum of Gaussian kernels, chosen by the name of a type, as NumPy computes it."""
+
+    def __init__(self, original: Any, logarithm: bool) -> None:
+        self.__wrapped__, self._logarithm = original, logarithm
+
+    def __getitem__(self, kind: str) -> Any:
+        return on_traced(self.__wrapped__[kind], self._record)
+
+    def _record(self, trace: Trace, points: Any, values: Any, at: Any, factor: Any, dtype: Any) -> Any:
+        factor = np.tril(factor)
+        inner, outer = (np.linalg.solve(factor, np.transpose(each)) for each in (points, at))
+        distances = np.sum(np.square(outer[:, :, None] - inner[:, None, :]), axis=0)
+        level = np.sum(np.log(np.diagonal(factor))) + 0.5 * len(inner) * math.log(2 * math.pi)
+        if self._logarithm:
+            terms = (np.log(values) - level)[None] - 0.5 * distances[:, :, None]
+            return scipy_special().logsumexp(terms, axis=1)
+        return np.matmul(np.exp(-0.5 * distances - level), values)
+
+
+_ESTIMATES = ("gaussian_kernel_estimate", "gaussian_kernel_estimate_log")
+
+
+@functools.cache
+def _estimates(module: Any) -> list[tuple[Any, str, Any]]:
+    return [(module, name, _Estimate(getattr(module, name), name.endswith("_log"))) for name in _ESTIMATES]
+
+
+def _unmasked(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    """Of arrays without a mask, the function of scipy.stats."""
+    if any(isinstance(each, np.ma.MaskedArray) for each in (*args, *keywords.values())):
+        raise trace.unrecorded(f"scipy.stats.mstats.{name} of a masked array", "Leave out what is masked.")
+    found = getattr(sys.modules["scipy.stats"], name)(*args, **keywords)
+    return found.astype(float) if name == "sem" else found
+
+
+for _name in ("linregress", "pearsonr", "sem", "variation"):
+    records("scipy.stats.mstats", _name)(functools.partial(_unmasked, _name))

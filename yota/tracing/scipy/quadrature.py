@@ -1,0 +1,275 @@
+"""Roots by elements and integrals of the functions that SciPy is given.
+
+Roots are recorded as Newton steps from the roots at hand, integrals as sums over nodes that are chosen as the function
+is recorded. H. Takahasi, M. Mori, Double exponential formulas for numerical integration, Publ. RIMS 9 (1974): a change
+of variable takes singularities at the ends away; Gauss-Legendre rules on panels, halved where they are too coarse, sum
+the rest.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import inspect
+import itertools
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from yota.tracing.current import paused
+from yota.tracing.dispatch import concrete
+from yota.tracing.implementations import calls_back
+from yota.tracing.methods import is_tracer
+from yota.tracing.scipy.callbacks import concrete_function
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_STEPS = 4
+"""Newton steps whose derivative is not recorded."""
+_DIGITS = 40
+"""Binary digits that are kept of the root before the steps whose derivative is recorded."""
+_CLOSE = 1e-9
+
+
+@calls_back("scipy.optimize._chandrupatla", "_chandrupatla")
+def _chandrupatla(trace: Trace, func: Callable[..., Any], a: Any, b: Any, *, args: Any = (), **options: Any) -> Any:
+    """By elements: what SciPy's search ends with is a root of which it may have been told by no argument."""
+    args = args if isinstance(args, (tuple, list)) else (args,)
+    search = inspect.unwrap(sys.modules["scipy.optimize._chandrupatla"]._chandrupatla)
+    ends = [np.asarray(concrete(trace, each)) for each in (a, b)]
+    with paused():
+        found = search(concrete_function(trace, func), *ends, args=tuple(concrete(trace, list(args))), **options)
+    root = np.asarray(found.x)
+    if not np.all(found.success):
+        return found
+    lines = [np.ravel(np.broadcast_to(each, root.shape)) for each in (*ends, *args)]
+    given = [each if is_tracer(each) else np.asarray(each) for each in lines[2:]]
+
+    def function(x: Any) -> Any:
+        return func(x, *given)
+
+    width = np.abs(lines[1] - lines[0])
+    result = np.reshape(_root(trace, function, concrete_function(trace, function), np.ravel(root), width), root.shape)
+    found.x = result if root.ndim else result[()]
+    return found
+
+
+def _root(trace: Trace, function: Callable[[Any], Any], plain: Callable[[Any], Any], root: Any, width: Any) -> Any:
+    """The root as a function of what the function depends on; for arrays, one for each element.
+
+    Steps from the root at hand lead to the one of other values; they are cut to a fixed number of digits, which takes
+    their derivative away. Two more steps with a fixed slope give it back: the first and the second one of the implicit
+    function.
+    """
+    size = np.maximum(np.abs(root), 1e-3 * np.minimum(width, 1.0))
+    step = size * _step(plain, root, size)
+    grid = 2.0 ** (_DIGITS - np.frexp(size)[1])
+    x: Any = root
+    for _ in range(_STEPS):
+        x = np.rint((x - function(x) / _slope(function, x, step)) * grid) / grid
+    slope = _slope(function, x, step)
+    for _ in range(2):
+        x = x - function(x) / slope
+    if not bool(np.all(np.abs(function(x)) <= _CLOSE * size * np.abs(slope))):
+        raise trace.refuse(
+            "the root that scipy.optimize finds is no simple one, and has no derivative.",
+            "Give the function that finds it a rule.",
+        )
+    return x
+
+
+def _slope(function: Callable[[Any], Any], x: Any, step: Any) -> Any:
+    return (function(x + step) - function(x - step)) / (2 * step)
+
+
+def _step(plain: Callable[[Any], Any], root: Any, size: Any) -> float:
+    """Part of the size by which a difference gives the slope: the longest with which half of it agrees."""
+    for power in (12, 15, 18, 21, 24):
+        step = 2.0**-power
+        slopes = [np.asarray(_slope(plain, root, part * step * size)) for part in (1.0, 0.5)]
+        if np.all(np.abs(slopes[0] - slopes[1]) <= 1e-5 * np.abs(slopes[1])):
+            return step
+    return 2.0**-18
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_COUNT = len(_NODES)
+_SERIES = np.polynomial.legendre.legvander(_NODES, _COUNT - 1) * np.outer(_WEIGHTS, np.arange(_COUNT) + 0.5)
+"""What the values of a panel are multiplied by for the coefficients of their Legendre series."""
+_FINEST = _SERIES[:, -2:]
+_ENDS = _SERIES @ np.polynomial.legendre.legvander([-1.0, 1.0], _COUNT - 1).T
+"""The same for the series at both ends."""
+_WIDEST = 4.5
+"""The range of the new variable: beyond it, weights are below 1e-60."""
+_ROUNDED = 2.0**-50
+"""What part of an end the old variable is away from it at the least."""
+_SMALL, _TOLERANCE, _GUARDED, _NARROW = 1e-20, 1e-9, 1e-6, 1e-6
+_MOST = 300
+"""Panels."""
+_DEEPEST = 2
+"""How many integrals may be nested: with three, nodes are millions."""
+_depth = contextvars.ContextVar("_depth", default=0)
+_SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
+"""What part of the range a panel is at the least; what part of its range of values, and that of all of them, must not
+be left to its last coefficients."""
+
+
+@calls_back("scipy.integrate", "quad")
+def _quad(
+    trace: Trace,
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    args: Any = (),
+    full_output: int = 0,
+    epsabs: float = 0.0,
+    epsrel: float = 0.0,
+    limit: int = 50,
+    points: Any = None,
+    **others: Any,
+) -> Any:
+    """The integral, and a bound of its error, from a sum over nodes.
+
+    The nodes are those that the values at hand need; a guard says whether others need more.
+    """
+    if full_output or any(others.get(name) for name in ("weight", "complex_func")):
+        raise trace.unrecorded("scipy.integrate.quad with full_output, weight or complex_func", "Leave it out.")
+    if _depth.get() == _DEEPEST:
+        raise trace.unrecorded("scipy.integrate.quad within two others", "Integrate one of them by a formula.")
+    args = args if isinstance(args, tuple) else (args,)
+    ends = [a, *sorted(points if points is not None else ()), b]
+    token = _depth.set(_depth.get() + 1)
+    try:
+        found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
+    finally:
+        _depth.reset(token)
+    return sum(value for value, _ in found), sum(error for _, error in found)
+
+
+def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
+    if bool(a == b):
+        return 0.0 * (a if bool(np.isfinite(a)) else 1.0), 0.0
+    if bool(a > b):
+        value, error = _between(trace, function, b, a)
+        return -value, error
+    ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, _number(each)) for each in (a, b)]
+    plain = functools.partial(_on_nodes, concrete_function(trace, function))
+    low, high = map(_number, ends)
+    if math.isfinite(high - low) and bool(b - a <= _NARROW * np.abs(a)):
+        # Where the old variable is rounded to an end, too much of the range would be left out.
+        halves, cut = np.reshape((b - a) / 2, (1,)), 0.0
+        rows = _on_nodes(function, (a + b) / 2 + (b - a) / 2 * _NODES)[None]
+    else:
+        nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
+        values = _transformed(functools.partial(_on_nodes, function), nodes, *ends)
+        rows, cut = np.reshape(values, (-1, _COUNT)), abs(values[0]) + abs(values[-1])
+    size = np.sum(halves * (np.abs(rows) @ _WEIGHTS))
+    rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + cut
+    if not bool(rough <= _GUARDED * size):
+        raise _diverges(trace)
+    # QUADPACK's bound, from how much the last coefficients hold.
+    size, rough = float(_number(size)), float(_number(rough))
+    error = size * min(_TOLERANCE, (200 * rough / size) ** 1.5) if size else 0.0
+    return np.sum(halves * (rows @ _WEIGHTS)), error
+
+
+def _number(value: Any) -> Any:
+    return value._value() if is_tracer(value) else value
+
+
+def _on_nodes(function: Callable[[Any], Any], x: Any) -> Any:
+    """``function`` for an array: at once if it takes one, else for one number after another."""
+    try:
+        found = function(x)
+        probes = [0, len(x) // 2, len(x) - 1]
+        one = [_number(function(x[place])) for place in probes]
+        if np.shape(found) == x.shape and np.allclose(_number(found)[probes], one, rtol=1e-12, equal_nan=True):
+            return found
+    except (ValueError, TypeError):
+        pass
+    rows = [np.ravel(function(each)) for each in x]
+    if any(len(row) != 1 for row in rows):
+        raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
+    return np.concatenate(rows)
+
+
+def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:
+    """The integrand by the new variable."""
+    u, slope = math.pi / 2 * np.sinh(t), math.pi / 2 * np.cosh(t)
+    if a == -math.inf and b == math.inf:
+        return function(np.sinh(u)) * (slope * np.cosh(u))
+    if b == math.inf:
+        return function(a + np.exp(u)) * (slope * np.exp(u))
+    if a == -math.inf:
+        return function(b - np.exp(-u)) * (slope * np.exp(-u))
+    part = 1 / (1 + np.exp(2 * np.abs(u)))
+    x = np.where(u < 0, a + (b - a) * part, b - (b - a) * part)
+    return function(x) * ((b - a) * (2 * slope * part * (1 - part)))
+
+
+def _range(a: float, b: float) -> tuple[float, float]:
+    """Where the new variable ranges: short of where the old one is rounded to an end."""
+    return -_reach(a, b), _reach(b, a)
+
+
+def _reach(end: float, other: float) -> float:
+    if not (math.isfinite(end) and end):
+        return _WIDEST
+    least = _ROUNDED * abs(end)
+    u = 0.5 * math.log(abs(other - end) / least) if math.isfinite(other) else -math.log(least)
+    return min(max(math.asinh(2 * u / math.pi), 0.5), _WIDEST)
+
+
+def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -> list[float]:
+    """The ends of panels on which the integrand is resolved, over the range where it is not negligible."""
+    grid = np.linspace(*_range(a, b), 145)
+    seen = np.abs(integrand(grid))
+    finite = np.isfinite(seen)
+    if not finite.any():
+        raise _diverges(trace)
+    middle = int(np.argmax(np.where(finite, seen, -1.0)))
+    ample = np.flatnonzero(finite & (seen > _SMALL * seen[middle]))
+    broken = np.flatnonzero(~finite)
+    low = max([max(ample[0] - 1, 0) if ample.size else 0, *(place + 1 for place in broken if place < middle)])
+    high = min([min(ample[-1] + 1, 144) if ample.size else 144, *(place - 1 for place in broken if place > middle)])
+    edges = list(np.linspace(grid[low], grid[high], 5))
+    peak, shortest = seen[middle], _SHORTEST * (edges[-1] - edges[0])
+    for _ in range(60):
+        nodes, halves = _nodes(edges)
+        rows = np.reshape(integrand(nodes), (-1, _COUNT))
+        rough = np.abs(rows @ _FINEST).sum(axis=1)
+        size = float(np.sum(halves * (np.abs(rows) @ _WEIGHTS)))
+        if not math.isfinite(size):
+            raise _diverges(trace)
+        # The derivative needs more than the integral: a kink may move.
+        spread = np.ptp(rows, axis=1)
+        bent = (rough > _BENT * spread) & (spread > _MOVED * peak)
+        # A jump may lie between the nodes of two panels.
+        torn = np.abs(np.diff(np.ravel(rows @ _ENDS))[1::2]) > _MOVED * peak
+        bent[:-1] |= torn
+        bent[1:] |= torn
+        coarse = (halves * rough > _TOLERANCE * size / len(rough)) & (np.sum(halves * rough) > _TOLERANCE * size)
+        chosen = np.flatnonzero((coarse | bent) & (halves > shortest))
+        if not chosen.size:
+            if np.any(bent) or np.any(coarse):
+                raise _diverges(trace)
+            return edges
+        if len(edges) > _MOST:
+            break
+        edges = sorted([*edges, *(0.5 * (edges[place] + edges[place + 1]) for place in chosen)])
+    raise _diverges(trace)
+
+
+def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
+    """The nodes of all panels, one panel after another, and half of the width of each."""
+    begin, end = np.asarray(edges[:-1]), np.asarray(edges[1:])
+    halves = (end - begin) / 2
+    return np.ravel((begin + end)[:, None] / 2 + halves[:, None] * _NODES), halves
+
+
+def _diverges(trace: Trace) -> Exception:
+    return trace.refuse(
+        "scipy.integrate.quad of a traced integrand does not converge.",
+        "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
+    )

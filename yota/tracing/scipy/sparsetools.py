@@ -1,0 +1,147 @@
+"""Compiled kernels of scipy.sparse on traced numbers, so that its classes, written in Python, hold traced data.
+
+The pattern of a matrix is plain. A kernel that moves numbers runs on their positions, which tell where each one went.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from yota.ir.catalog import original
+from yota.tracing.current import paused
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+MODULE = "scipy.sparse._sparsetools"
+
+
+def kernel(name: str) -> Any:
+    """The compiled kernel itself."""
+    return original(getattr(sys.modules[MODULE], name))
+
+
+def pattern(trace: Trace, value: Any, is_read: bool = True) -> Any:
+    """Indices of a matrix, plain and, if they are read, watched; those that depend on traced numbers are refused."""
+    if not is_tracer(value):
+        if is_read:
+            trace.lift(value)
+        return value
+    if not trace.is_constant(trace.lift(value)):
+        raise trace.refuse("the pattern of a sparse matrix depends on traced numbers.", "Compute it outside.")
+    return value._value()
+
+
+def rows_of(pointers: Any) -> Any:
+    """The row of each number of a matrix in compressed rows."""
+    return np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
+
+
+def constant(trace: Trace, places: Any) -> Any:
+    """A copy of places, which need not be compared at each call; kernels may sort the places themselves."""
+    return trace.constant(np.array(places, order="C"))
+
+
+def put(out: Any, found: Any) -> None:
+    """Have ``out`` hold what a kernel wrote; a number of a plain array is no traced one."""
+    if is_tracer(out) or out is not found:
+        out[...] = np.reshape(found, out.shape)
+
+
+# -- kernels that move numbers ---------------------------------------------------------------------------------------
+
+
+def positions(shape: Any) -> Any:
+    """Positions of the numbers of an array, counted from 1, as numbers."""
+    return np.arange(1.0, np.prod(shape, dtype=int) + 1).reshape(shape)
+
+
+def picked(trace: Trace, data: Any, places: Any) -> Any:
+    """Numbers of ``data`` at places counted from 1; 0 at place 0."""
+    data = np.ravel(trace.traced(data))
+    places = np.asarray(places).astype(np.intp)
+    if places.ndim == 1 and places.size == data.size and np.array_equal(places, np.arange(1, data.size + 1)):
+        return data
+    if places.all():
+        return data[constant(trace, places - 1)]
+    return np.concatenate([np.zeros(1, data.dtype), data])[constant(trace, places)]
+
+
+def _moving(name: str, source: int, target: int | None, trace: Trace, *args: Any) -> Any:
+    """The form of a kernel that moves the numbers of one argument into another, or gives them as its last result."""
+    data = args[source]
+    numbers = {target: np.zeros(np.shape(args[target or 0])), source: positions(np.shape(data))}
+    given = [
+        numbers[place] if place in numbers else pattern(trace, each, place < source) if np.ndim(each) else each
+        for place, each in enumerate(args)
+    ]
+    with paused():
+        found = kernel(name)(*given)
+    if target is None:
+        return (*found[:-1], picked(trace, data, found[-1]))
+    for number, each in enumerate(args):
+        if number == target:
+            put(each, picked(trace, data, given[target]))
+        elif number != source and is_tracer(each):
+            put(each, given[number])
+        elif np.ndim(each) and (number > source or source == target):
+            trace.captures.written(each)
+    return found
+
+
+_MOVES = {
+    "coo_tocsr": (5, 8),
+    "csr_tocsc": (4, 7),
+    "csr_tobsr": (6, 9),
+    "bsr_tocsr": (6, 9),
+    "bsr_transpose": (6, 9),
+    "csr_row_index": (4, 6),
+    "csr_row_slice": (5, 7),
+    "csr_column_index2": (4, 6),
+    "csr_hstack": (5, 8),
+    "csr_sort_indices": (3, 3),
+    "bsr_sort_indices": (6, 6),
+    "dia_tocsr": (5, 7),
+    "get_csr_submatrix": (4, None),
+}
+"""Places of the numbers among a kernel's arguments, and of those that it writes; None where it gives them."""
+for _name, _places in _MOVES.items():
+    records(MODULE, _name)(functools.partial(_moving, _name, *_places))
+
+
+@records(MODULE, "csr_eliminate_zeros")
+def _eliminate_zeros(trace: Trace, rows: int, columns: int, pointers: Any, indices: Any, data: Any) -> None:
+    if not bool(np.all(trace.traced(data) != 0)):
+        raise trace.refuse("a traced number of a sparse matrix is 0, and would leave its pattern.", "Keep it.")
+
+
+# -- what SciPy's classes do with arrays that traced ones cannot -------------------------------------------------------
+
+
+@records("scipy._lib._util", "_prune_array")
+def _prune(trace: Trace, array: Any) -> Any:
+    return array.copy()
+
+
+@records("scipy.sparse._coo", "_coo_base.__init__")
+def _from_dense(trace: Trace, self: Any, arg1: Any, *args: Any, **keywords: Any) -> None:
+    """A full matrix that depends on an input has a number at each place, since zeros have derivatives too."""
+    begin = original(sys.modules["scipy.sparse._coo"]._coo_base.__init__)
+    if is_traced(arg1) and not isinstance(arg1, tuple):
+        dense = trace.traced(arg1)
+        dense = dense if dense.ndim else np.reshape(dense, (1, 1))
+        is_stored = np.ones(dense.shape, bool) if trace.varies(dense) else trace.values[trace.lift(dense)] != 0
+        places = np.nonzero(is_stored)
+        arg1 = (dense[places], tuple(places))
+        keywords = {"shape": dense.shape, **{name: value for name, value in keywords.items() if name != "shape"}}
+    begin(self, arg1, *args, **keywords)
+
+
+@records("scipy.sparse._dia", "_dia_base.multiply")
+def _times_dense(trace: Trace, self: Any, other: Any) -> Any:
+    """SciPy multiplies a copy of the numbers in place."""
+    plain = original(sys.modules["scipy.sparse._dia"]._dia_base.multiply)
+    return plain(self if is_traced(self.data) else self._with_data(trace.traced(self.data).copy()), other)

@@ -1,0 +1,264 @@
+"""Functions of scipy.special: recorded by their rules, or as the ufuncs they amount to; Legendre functions."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from yota.rules.language.statics import axes_of
+from yota.tracing.implementations import records
+from yota.tracing.intercept import bind
+from yota.tracing.methods import is_traced
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+def scipy_special() -> Any:
+    """The module, which is loaded whenever one of its functions is called."""
+    return sys.modules["scipy.special"]
+
+
+def _ruled(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    """The form of a function that has a rule of the same name."""
+    return bind(trace, trace.registry.primitive(name), args, keywords)
+
+
+def _of_numpy(name: str, trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
+    """The form of a ufunc that NumPy has for real numbers."""
+    x = trace.traced(x)
+    own = getattr(scipy_special(), name)
+    ufunc = getattr(own, "recorded_from", own) if x.dtype.kind == "c" else getattr(np, name)
+    return ufunc(x, *args, **keywords)
+
+
+def _plain(trace: Trace, value: Any, what: str) -> Any:
+    if is_traced(value) and not trace.is_constant(trace.lift(value)):
+        raise trace.refuse(f"{what} ranges over whole numbers and has no derivative.", "Pass an int.")
+    return value if not is_traced(value) else trace.values[trace.lift(value)]
+
+
+@records("scipy.special", "polygamma")
+def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
+    order = _plain(trace, n, "the order of scipy.special.polygamma")
+    special = scipy_special()
+    if np.ndim(order) == 0:
+        if not order:
+            return special.psi(x)
+        return (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta", trace, order + 1, x)
+    rest = (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta", trace, np.maximum(order, 1) + 1, x)
+    return np.where(order == 0, special.psi(x), rest)
+
+
+@records("scipy.special", "diric")
+def _diric(trace: Trace, x: Any, n: Any) -> Any:
+    """By a quotient that is smooth where SciPy's is 0 / 0."""
+    x = trace.traced(x)
+    x = x if x.dtype.kind == "f" else x.astype(float)
+    turns = np.rint(x / (2 * math.pi))
+    place = x / (2 * math.pi) - turns
+    sign = np.where(np.remainder(turns * (n - 1), 2) == 0, 1, -1)
+    return np.where((n <= 0) | (n != np.floor(n)), math.nan, sign * np.sinc(n * place) / np.sinc(place))
+
+
+@records("scipy.special", "multigammaln")
+def _multigammaln(trace: Trace, a: Any, d: Any) -> Any:
+    count = int(_plain(trace, d, "the dimension of scipy.special.multigammaln"))
+    gammaln = scipy_special().gammaln
+    return sum((gammaln(a - 0.5 * j) for j in range(count)), count * (count - 1) * 0.25 * math.log(math.pi))
+
+
+@records("scipy.special", "comb")
+def _comb(trace: Trace, N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    _inexact(trace, "comb", exact)
+    if repetition:
+        return np.where((k == 0) & (N >= 0), 1.0, _comb(trace, N + k - 1, k))
+    return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().binom(N, k), 0.0)
+
+
+@records("scipy.special", "perm")
+def _perm(trace: Trace, N: Any, k: Any, exact: bool = False) -> Any:
+    _inexact(trace, "perm", exact)
+    return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().poch(N - k + 1, k), 0.0)
+
+
+def _inexact(trace: Trace, name: str, exact: bool) -> None:
+    if exact:
+        raise trace.refuse(f"scipy.special.{name} with exact=True is a whole number.", "Leave exact=True out.")
+
+
+@records("scipy.special", "logsumexp")
+def _logsumexp(
+    trace: Trace, a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """Log of a weighted sum of exponentials, shifted by the largest exponent.
+
+    Blanchard, Higham and Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, IMA Journal of Numerical
+    Analysis 41 (2021), section 1.
+    """
+    a = trace.traced(a)
+    shift = _finite_maximum(a, axis)
+    terms = np.exp(a - shift) if b is None else b * np.exp(a - shift)
+    total = np.sum(terms, axis=axis, keepdims=keepdims)
+    level = shift if keepdims else np.squeeze(shift, axis=axes_of(axis, a.ndim))
+    if return_sign:
+        return np.log(np.abs(total)) + level, np.sign(total)
+    return np.log(total) + level
+
+
+def _finite_maximum(a: Any, axis: Any) -> Any:
+    """The largest element, 0 where that is infinite or NaN; a shift, through which no derivative flows."""
+    largest = np.max(a, axis=axis, keepdims=True)
+    return np.where(np.isfinite(largest), largest, 0.0)
+
+
+@records("scipy.special", "log_softmax")
+def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
+    x = trace.traced(x)
+    shifted = x - _finite_maximum(x, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def _spherical(name: str, sign: float, scale: float, trace: Trace, n: Any, z: Any, derivative: bool = False) -> Any:
+    """The form of a spherical Bessel function, whose derivative mixes both neighbouring orders."""
+    n = _plain(trace, n, f"the order of scipy.special.{name}")
+    ruled = functools.partial(_ruled, name)
+    if not derivative:
+        return ruled(trace, n, z)
+    below, above = ruled(trace, np.abs(n - 1), z), ruled(trace, n + 1, z)
+    return scale * (n * below + sign * (n + 1) * above) / (2 * n + 1)
+
+
+records("scipy.special", "lambertw")(functools.partial(_ruled, "lambertw"))
+records("scipy.special", "sph_harm_y")(functools.partial(_ruled, "sph_harm_y"))
+records("scipy.special", "spherical_jn")(functools.partial(_spherical, "spherical_jn", -1, 1))
+records("scipy.special", "spherical_yn")(functools.partial(_spherical, "spherical_yn", -1, 1))
+records("scipy.special", "spherical_in")(functools.partial(_spherical, "spherical_in", 1, 1))
+records("scipy.special", "spherical_kn")(functools.partial(_spherical, "spherical_kn", 1, -1))
+
+
+def _riccati_bessel(name: str, trace: Trace, n: Any, x: Any) -> Any:
+    """The form of Riccati-Bessel functions of all orders up to one, with their derivatives."""
+    spherical, x = getattr(scipy_special(), f"spherical_{name[-2:]}"), trace.traced(x)
+    orders = range(int(_plain(trace, n, f"the order of scipy.special.{name}")) + 1)
+    found, slopes = (np.stack([spherical(each, x, derivative) for each in orders]) for derivative in (False, True))
+    return x * found, found + x * slopes
+
+
+for _name in ("riccati_jn", "riccati_yn"):
+    records("scipy.special", _name)(functools.partial(_riccati_bessel, _name))
+for _name in ("expm1", "log1p"):
+    records("scipy.special", _name)(functools.partial(_of_numpy, _name))
+
+
+@records("scipy.special._orthogonal", "_gen_roots_and_weights")
+def _quadrature(
+    trace: Trace, n: int, mu0: Any, an_func: Any, bn_func: Any, f: Any, df: Any, symmetrize: bool, mu: bool
+) -> Any:
+    """Nodes are eigenvalues of the recurrence, weights squares of the first elements of the eigenvectors.
+
+    G. H. Golub and J. H. Welsch, Calculation of Gauss quadrature rules, Mathematics of Computation 23 (1969).
+    """
+    order = np.arange(float(n))
+    beside = bn_func(order[1:])
+    x, vectors = np.linalg.eigh(np.diag(an_func(order)) + np.diag(beside, 1) + np.diag(beside, -1))
+    w = mu0 * vectors[0] ** 2
+    if symmetrize:
+        x, w = (x - x[::-1]) / 2, (w + w[::-1]) / 2
+    return (x, w, mu0) if mu else (x, w)
+
+
+@records("scipy.special", "roots_jacobi")
+def _jacobi(trace: Trace, n: int, alpha: Any, beta: Any, mu: bool = False) -> Any:
+    """Without SciPy's branches for equal parameters, on which a slope by one of them alone is lost."""
+    special, (a, b) = scipy_special(), (trace.traced(each) for each in (alpha, beta))
+    if n < 1 or n != int(n) or not bool((a > -1) & (b > -1)):
+        raise ValueError("n must be a positive integer, alpha and beta must be greater than -1.")
+
+    def beside(k: Any) -> Any:
+        twice, later = 2 * k + a + b, np.maximum(k, 2)
+        first = 2 / twice * np.sqrt((k + a) * (k + b) / (twice + 1))
+        return first * np.where(k == 1, 1.0, np.sqrt(later * (later + a + b) / (2 * later + a + b - 1)))
+
+    def middle(k: Any) -> Any:
+        twice = 2 * np.maximum(k, 1) + a + b
+        return np.where(k == 0, (b - a) / (2 + a + b), (b * b - a * a) / (twice * (twice + 2)))
+
+    total = np.exp((a + b + 1) * math.log(2) + special.betaln(a + 1, b + 1))
+    return _quadrature(trace, n, total, middle, beside, None, None, False, mu)
+
+
+@records("scipy.special", "roots_gegenbauer")
+def _gegenbauer(trace: Trace, n: int, alpha: Any, mu: bool = False) -> Any:
+    return _jacobi(trace, n, alpha - 0.5, alpha - 0.5, mu)
+
+
+def _plainly(trace: Trace, name: str, keywords: dict[str, Any], **defaults: Any) -> None:
+    others = [key for key, value in keywords.items() if key not in defaults or value != defaults[key]]
+    if others:
+        raise trace.unrecorded(f"scipy.special.{name} with {', '.join(others)}", "Leave it out.")
+
+
+@records("scipy.special", "legendre_p")
+def _legendre(trace: Trace, n: Any, z: Any, **keywords: Any) -> Any:
+    _plainly(trace, "legendre_p", keywords, diff_n=0)
+    return np.asarray(scipy_special().eval_legendre(n, z))[None]
+
+
+@records("scipy.special", "legendre_p_all")
+def _legendre_all(trace: Trace, n: int, z: Any, **keywords: Any) -> Any:
+    _plainly(trace, "legendre_p_all", keywords, diff_n=0)
+    return np.stack([scipy_special().eval_legendre(each, z) for each in range(int(n) + 1)])[None]
+
+
+def _spherical_legendre(trace: Trace, n: Any, m: Any, theta: Any) -> Any:
+    """A spherical harmonic where the other angle is 0."""
+    return np.real(scipy_special().sph_harm_y(n, m, theta, 0.0))
+
+
+def _associated(trace: Trace, n: Any, m: Any, z: Any) -> Any:
+    if not bool(np.all(np.abs(z) < 1)):
+        raise trace.refuse("Legendre functions outside of -1 to 1 are not recorded.", "Keep the argument inside.")
+    if is_traced(m) or np.ndim(m) or np.ndim(n):
+        raise trace.refuse("Legendre functions of several orders are recorded one by one.", "Pass ints, or use _all.")
+    if abs(m) > n:
+        return 0.0 * z
+    if not m:
+        return scipy_special().eval_legendre(n, z)
+    found = scipy_special().lpmv(abs(m), n, z)
+    return found if m >= 0 else (-1) ** m * math.factorial(n + m) / math.factorial(n - m) * found
+
+
+def _one(
+    name: str, function: Callable[..., Any], trace: Trace, n: Any, m: Any, *arguments: Any, **keywords: Any
+) -> Any:
+    _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
+    return np.asarray(function(trace, n, m, *arguments))[None]
+
+
+def _all(
+    name: str,
+    function: Callable[..., Any],
+    leading: bool,
+    trace: Trace,
+    n: int,
+    m: int,
+    *arguments: Any,
+    **keywords: Any,
+) -> Any:
+    """The form of all functions of degrees up to ``n``; orders below 0 are counted from the end."""
+    _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
+    orders = [*range(int(m) + 1), *range(-int(m), 0)]
+    degrees = range(int(n) + 1)
+    found = np.stack([np.stack([function(trace, each, order, *arguments) for order in orders]) for each in degrees])
+    return found[None] if leading else found
+
+
+for _name, _function in {"sph_legendre_p": _spherical_legendre, "assoc_legendre_p": _associated}.items():
+    records("scipy.special", _name)(functools.partial(_one, _name, _function))
+    records("scipy.special", f"{_name}_all")(functools.partial(_all, f"{_name}_all", _function, True))
+records("scipy.special", "sph_harm_y_all")(
+    functools.partial(_all, "sph_harm_y_all", lambda trace, *args: scipy_special().sph_harm_y(*args), False)
+)

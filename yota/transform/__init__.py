@@ -1,0 +1,1 @@
+"""Mathematical transformations from tape to tape: reverse mode, batching, rolling, sparsity, named sizes."""

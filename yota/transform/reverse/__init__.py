@@ -1,0 +1,1 @@
+"""Reverse mode: adjoints of the inputs of a tape."""

@@ -1,0 +1,1 @@
+"""Rolling: repeated segments of a tape become loops."""

@@ -1,0 +1,1 @@
+"""Generalisation of tapes over named sizes."""

@@ -1,0 +1,304 @@
+"""Numbers that come from sizes: found as expressions of the sizes' names, from their values at several sizes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.errors import ArgumentError
+from yota.ir.extents import ATOM, SUM, Spelled
+from yota.transform.sizes.evaluation import evaluated
+
+if TYPE_CHECKING:
+    import sympy
+
+_DEGREE = 3
+_DIVISORS = (2, 3, 4, 5, 8, 10)
+_CLOSE = 4 * 2.0**-52
+_CLOSE_IN_SINGLE = 4 * 2.0**-23
+
+
+def closeness(dtype: np.dtype[Any]) -> float:
+    """How far numbers of ``dtype`` may be from what they are meant to be, relative to them."""
+    return {4: _CLOSE_IN_SINGLE, 8: _CLOSE}.get(dtype.itemsize, 4 * float(np.finfo(dtype).eps))
+
+
+def _as_it_is(text: str) -> Spelled:
+    return Spelled(text, ATOM if text.isidentifier() else SUM)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Sizes at which a function was traced.
+
+    names: names of the sizes.
+    sizes: each sample: a size for each name.
+    spell: how an expression, given in Python, is written.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[Mapping[str, int], ...]
+    spell: Callable[[str], Spelled] = _as_it_is
+    _texts: dict[tuple[int, ...], Spelled] = field(default_factory=dict, init=False)
+    _wholes: dict[tuple[int, ...], str | None] = field(default_factory=dict, init=False)
+
+    def text(self, values: tuple[int, ...]) -> Spelled:
+        """The expression that has ``values`` at the samples.
+
+        Raises ArgumentError if none is known.
+        """
+        if values not in self._texts:
+            text = self.whole(values)
+            if text is None:
+                shown = ", ".join(map(str, values[:3]))
+                raise ArgumentError(f"a number of the code is no polynomial of the sizes: {shown}, ...")
+            self._texts[values] = self.spell(text)
+        return self._texts[values]
+
+    def whole(self, values: Sequence[int]) -> str | None:
+        """Python text of an int that has ``values`` at the samples; None if no polynomial or quotient fits."""
+        key = tuple(values)
+        if key not in self._wholes:
+            self._wholes[key] = self._whole(key)
+        return self._wholes[key]
+
+    def _whole(self, values: Sequence[int]) -> str | None:
+        if len(set(values)) == 1:
+            return str(values[0])
+        if (shifted := self._shifted(values)) is not None:
+            name, offset = shifted
+            return f"{name} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else name
+        exact = [Fraction(value) for value in values]
+        found = self._monomial(exact)
+        found = self._polynomial(exact) if found is None else found
+        if found is None:
+            return self._floored(values)
+        above, below = _parts(found)
+        return above if below == "1" else f"({above}) // {below}"
+
+    def _shifted(self, values: Sequence[int]) -> tuple[str, int] | None:
+        """A size and what is added to it."""
+        for name in self.names:
+            offset = values[0] - self.sizes[0][name]
+            if all(value == size[name] + offset for value, size in zip(values, self.sizes, strict=True)):
+                return name, offset
+        return None
+
+    def _floored(self, values: Sequence[int]) -> str | None:
+        """A size divided by a small number, as for the middle of an array, perhaps times that, plus a number."""
+        for name, divisor, is_whole in itertools.product(self.names, _DIVISORS, (False, True)):
+            for start in range(divisor):
+                text = f"({name} + {start}) // {divisor}" if start else f"{name} // {divisor}"
+                text, times = (f"{divisor} * ({text})", divisor) if is_whole else (text, 1)
+                parts = [(size[name] + start) // divisor * times for size in self.sizes]
+                rest = values[0] - parts[0]
+                if all(value == part + rest for value, part in zip(values, parts, strict=True)):
+                    return f"{text} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else text
+        return None
+
+    def never_negative(self, values: Sequence[int]) -> bool:
+        """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
+        if (shifted := self._shifted(values)) is not None:
+            return shifted[1] >= -1
+        import sympy
+
+        # In sizes less one, all of which are zero or more, no coefficient may pull it down.
+        less = [{name: extent - 1 for name, extent in size.items()} for size in self.sizes]
+        exact = [Fraction(value) for value in values]
+        found = exact[0] if len(set(exact)) == 1 else Samples(self.names, tuple(less))._polynomial(exact)
+        return found is not None and all(term >= 0 for term in sympy.expand(found).as_coefficients_dict().values())
+
+    def real(self, values: Sequence[float], close: float = _CLOSE) -> str | None:
+        """Python text of a float, ``close`` to it: a polynomial, its reciprocal, or the square root of such."""
+        if all(value == values[0] for value in values) and len({math.copysign(1.0, value) for value in values}) == 1:
+            return repr(float(values[0]))
+        if not all(math.isfinite(value) and value for value in values):
+            return None
+        for root, reciprocal in itertools.product((False, True), (False, True)):
+            if root and len({value > 0 for value in values}) > 1:
+                return None
+            plain = [(value * value if root else value) for value in values]
+            exact = [_fraction(1 / value if reciprocal else value, close) for value in plain]
+            found = self._monomial(exact) if None not in exact else None  # type: ignore[arg-type]
+            if found is None and None not in exact:
+                found = self._polynomial(exact)  # type: ignore[arg-type]
+            if found is None and not reciprocal and None not in exact:
+                found = self._quotient(exact)  # type: ignore[arg-type]
+            if found is None:
+                continue
+            text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
+            if self._agrees(text, values, close):
+                return text
+        return self._measured(values, close)
+
+    def _measured(self, values: Sequence[float], close: float) -> str | None:
+        """A real number times a product of sizes, or of their logarithms, perhaps with another number added."""
+        powers = [monomial for degree in (1, 2) for monomial in _monomials(self.names, degree)]
+        texts = [" * ".join(monomial) for monomial in dict.fromkeys(powers) if monomial]
+        texts += [f"float(np.log({text}))" for text in texts[: len(self.names)]]
+        texts += [f"{name} * float(np.log({other}))" for name in self.names for other in self.names]
+        for text in texts:
+            first, second, *_ = (float(evaluated(text, size)) for size in self.sizes)
+            candidates = [_times(values[0] / first, text)]
+            if first != second:
+                factor = (values[1] - values[0]) / (second - first)
+                candidates.append(f"{values[0] - factor * first!r} + {_times(factor, text)}")
+            for found in candidates:
+                if self._agrees(found, values, close):
+                    return found
+        return None
+
+    def _agrees(self, text: str, values: Sequence[float], close: float) -> bool:
+        results = [float(evaluated(text, size)) for size in self.sizes]
+        return all(abs(result - value) <= close * abs(value) for result, value in zip(results, values, strict=True))
+
+    def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        """A product of sizes times a line in one further size: numbers of elements are such, of any degree."""
+        for count in range(len(self.names), 1, -1):
+            for chosen in itertools.combinations(self.names, count):
+                ratios = [value / _value(chosen, size) for value, size in zip(values, self.sizes, strict=True)]
+                for other in ("", *(name for name in self.names if name not in chosen)):
+                    factors: list[tuple[str, ...]] = [(), (other,)] if other else [()]
+                    rows = [[_value(factor, size) for factor in factors] for size in self.sizes]
+                    found = _solved(rows, ratios)
+                    if found is not None:
+                        return _expression([(*chosen, *factor) for factor in factors], found)
+        return None
+
+    def _polynomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        """The polynomial of lowest degree through all samples, which must be more than it has coefficients."""
+        for degree in range(1, _DEGREE + 1):
+            monomials = list(_monomials(self.names, degree))
+            if len(monomials) >= len(values):
+                return None
+            rows = [[_value(monomial, size) for monomial in monomials] for size in self.sizes]
+            coefficients = _solved(rows, values)
+            if coefficients is not None:
+                return _expression(monomials, coefficients)
+        return None
+
+    def _quotient(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        """The simplest quotient of polynomials in a single size."""
+        if len(self.names) > 1:
+            return None
+        for above, below in ((1, 1), (2, 1), (1, 2), (2, 2)):
+            over, under = (list(_monomials(self.names, degree)) for degree in (above, below))
+            if len(over) + len(under) > len(values):
+                return None
+            rows, right = [], []
+            for size, value in zip(self.sizes, values, strict=True):
+                lower = [value * _value(monomial, size) for monomial in under]
+                rows.append([*(_value(monomial, size) for monomial in over), *(-each for each in lower[:-1])])
+                right.append(lower[-1])
+            found = _solved(rows, right)
+            if found is not None:
+                lowest = _expression(under, [*found[len(over) :], Fraction(1)])
+                return _expression(over, found[: len(over)]) / lowest
+        return None
+
+
+def samples_of(
+    names: Sequence[str], smallest: int = 5, apart: int = 1, avoided: Collection[int] = (), *, few: bool = False
+) -> Samples:
+    """Samples enough to find polynomials of third degree in a few names, and to notice what is none.
+
+    A ``few`` are enough for products and sums of sizes. Sizes are ``smallest`` at least, and as far ``apart`` from one
+    another in each sample, and from those ``avoided``. Nor are they, their neighbours or their sums powers of two: to
+    divide by those is written in another way.
+    """
+    count = 3 + len(names) if few else {1: 7, 2: 14}.get(len(names), 24)
+    span = 16 + 4 * (len(names) - 1) + 4 * (apart - 1) * (len(names) + len(avoided))
+    found: list[dict[str, int]] = []
+    state = 1
+    while len(found) < count:
+        sizes = []
+        for _ in names:
+            state = (state * 1103515245 + 12345) % 2**31
+            sizes.append(smallest + (state >> 16) % span)
+        sample = dict(zip(names, sizes, strict=True))
+        pairs = itertools.combinations([*avoided, *sizes], 2)
+        near = any(abs(one - other) < apart for one, other in pairs if one in sizes or other in sizes)
+        if not near and not _is_special(sizes) and sample not in found:
+            found.append(sample)
+    return Samples(tuple(names), tuple(found))
+
+
+def _is_special(sizes: Sequence[int]) -> bool:
+    """Whether code may treat sizes in a way of their own: arrays are divided by powers of two by products."""
+    sums = (one + other for one, other in itertools.combinations(sizes, 2))
+    near = (extent + step for extent in sizes for step in (-1, 0, 1))
+    return any(each & (each - 1) == 0 for each in (*near, *sums))
+
+
+def _times(factor: float, text: str) -> str:
+    return text if factor == 1.0 else f"{factor!r} * {text}"
+
+
+def _monomials(names: Sequence[str], degree: int) -> Iterator[tuple[str, ...]]:
+    for each in range(degree + 1):
+        yield from itertools.combinations_with_replacement(names, each)
+
+
+def _value(monomial: tuple[str, ...], size: Mapping[str, int]) -> Fraction:
+    return Fraction(math.prod(size[name] for name in monomial))
+
+
+def _solved(rows: list[list[Fraction]], values: Sequence[Fraction]) -> list[Fraction] | None:
+    """The exact solution of an overdetermined system; None if there is none or several."""
+    table = [[*row, value] for row, value in zip(rows, values, strict=True)]
+    width = len(rows[0])
+    for column in range(width):
+        pivot = next((row for row in range(column, len(table)) if table[row][column]), None)
+        if pivot is None:
+            return None
+        table[column], table[pivot] = table[pivot], table[column]
+        lead = table[column][column]
+        table[column] = [entry / lead for entry in table[column]]
+        for row in range(len(table)):
+            factor = table[row][column]
+            if row != column and factor:
+                table[row] = [one - factor * other for one, other in zip(table[row], table[column], strict=True)]
+    if any(row[-1] for row in table[width:]):
+        return None
+    return [row[-1] for row in table[:width]]
+
+
+def _expression(monomials: Sequence[tuple[str, ...]], coefficients: Sequence[Fraction]) -> Any:
+    import sympy
+
+    terms = [
+        sympy.Rational(value.numerator, value.denominator)
+        * sympy.prod(sympy.Symbol(name, integer=True) for name in monomial)
+        for monomial, value in zip(monomials, coefficients, strict=True)
+    ]
+    return sympy.factor(sympy.Add(*terms))
+
+
+def _parts(expression: Any) -> tuple[str, str]:
+    """Numerator and denominator as text."""
+    import sympy
+
+    above, below = sympy.factor(expression).as_numer_denom()
+    return str(sympy.factor(above)), str(below)
+
+
+def _spelled(expression: Any, reciprocal: bool, root: bool, *, negative: bool) -> str:
+    above, below = _parts(expression)
+    if reciprocal:
+        above, below = below, above
+    # NumPy's division gives an infinity where Python's raises.
+    text = above if below == "1" else f"np.divide({above}, {below})"
+    text = f"math.sqrt({text})" if root else f"float({text})"
+    return f"-{text}" if negative else text
+
+
+def _fraction(value: float, close: float) -> Fraction | None:
+    """The simple fraction that ``value`` is meant to be, and ``close`` to."""
+    found = (Fraction(value).limit_denominator(10**digits) for digits in range(7))
+    return next((each for each in found if abs(float(each) - value) <= close * abs(value)), None)

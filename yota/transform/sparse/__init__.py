@@ -1,0 +1,1 @@
+"""Sparsity patterns and sparse matrices of derivatives."""
