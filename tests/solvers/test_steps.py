@@ -7,7 +7,7 @@ from scipy.integrate import DOP853, RK23, RK45, solve_ivp
 import yota
 from yota.errors import DifferentiationError
 from yota.solvers.explicit import ExplicitSteps
-from yota.solvers.steps import Steps
+from yota.solvers.integration_steps import Steps
 
 METHODS = {"RK45": RK45, "RK23": RK23, "DOP853": DOP853}
 P = np.array([1.5, 1.0, 0.8, 3.0])

@@ -93,7 +93,7 @@ def source_of(tape: Tape, target: Target, values: int) -> Any:
     if is_in_c(target):
         from yota.emit.targets.c import generate
     else:
-        from yota.codegen.targets.numpy import generate
+        from yota.emit.targets.numpy import generate
     return generate(on_target(tape, target), strict=target.strict, values=values)
 
 

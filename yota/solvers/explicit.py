@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.regions import is_plain
-from yota.compilation.specialise import Target, compile_tape, is_in_c, simplified
+from yota.emit.python.loop_functions import is_plain
 from yota.ir.catalog import item_of
 from yota.ir.infer import sample
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
-from yota.solvers.calls import Call
+from yota.run.specialise import Target, compile_tape, is_in_c, simplified
 from yota.solvers.implicit import emitted
-from yota.solvers.steps import Scheme, Stepped, Steps, Track
+from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track
+from yota.solvers.solver_calls import Call
+from yota.tracing.current import paused
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import evaluate
-from yota.tracing.state import paused
 
 _NUMBER = TensorType(np.dtype(float))
 _TRIALS = 4
