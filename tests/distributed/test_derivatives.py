@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
 import time
@@ -111,11 +112,32 @@ def test_the_same_bits_however_many_chunks_a_task_has(fg, monkeypatch):
     small = da.from_array(DATA, chunks=(4, 3)), da.from_array(SIGNS, chunks=4)
     wanted = fg(W, *small)
     for most in (1, 2, 16):
-        monkeypatch.setattr("yota.distributed.summed._starts", lambda found, most=most: in_tasks(found, most))
+        monkeypatch.setattr("yota.distributed.summed._starts", lambda found, _, most=most: in_tasks(found, most))
+        fg._forget(None)
         assert len(fg.delayed(W, *small).dask) == -(-26 // most) + 1 + 2 * (most == 1)
         found = fg(W, *small)
         assert found[0] == wanted[0]
         assert np.array_equal(found[1], wanted[1])
+
+
+def test_the_tasks_of_the_same_data_are_made_once_and_not_kept_longer(fg, monkeypatch):
+    def counted(*_):
+        raise AssertionError
+
+    blocks, signs = delayed(DATA), delayed(SIGNS)
+    holds(fg(W, blocks, signs))
+    with monkeypatch.context() as patch:
+        patch.setattr("yota.distributed.summed.sources", counted)
+        holds(fg(W, [*blocks], signs))
+    # Other data of the same names.
+    twice = [dask.delayed(lambda each: 2 * each)(each, dask_key_name=f"block-{at}") for at, each in enumerate(blocks)]
+    thrice = [dask.delayed(lambda each: 3 * each)(each, dask_key_name=f"block-{at}") for at, each in enumerate(blocks)]
+    holds(fg(W, twice, signs), exact(X=2 * DATA))
+    holds(fg(W, thrice, signs), exact(X=3 * DATA))
+    assert fg._groups is not None
+    del thrice[0]
+    gc.collect()
+    assert fg._groups is None
 
 
 def find_groups(task):
@@ -129,7 +151,7 @@ def in_tasks(found, size):
 
 def test_the_same_bits_where_the_last_tasks_are_smaller(fg, monkeypatch):
     small = da.from_array(DATA, chunks=(2, 3)), da.from_array(SIGNS, chunks=2)
-    monkeypatch.setattr("yota.distributed.summed._starts", lambda found: in_tasks(found, 1))
+    monkeypatch.setattr("yota.distributed.summed._starts", lambda found, _: in_tasks(found, 1))
     wanted = fg(W, *small)
     monkeypatch.undo()
     for threads in (1, 2, 3, 5):
@@ -137,13 +159,18 @@ def test_the_same_bits_where_the_last_tasks_are_smaller(fg, monkeypatch):
         found = fg(W, *small)
         assert found[0] == wanted[0]
         assert np.array_equal(found[1], wanted[1])
-    sizes = np.diff(summed._starts([types.SimpleNamespace(others=frozenset())] * 100))
-    assert sizes.sum() == 100
-    assert np.all(np.diff(sizes) <= 0)
+    for threads, sizes in ((2, [32, 32, 8, 8, 4, 4, 4, 4, 2, 2]), (5, [4] * 25)):
+        assert np.diff(summed._starts([types.SimpleNamespace(others=frozenset())] * 100, threads)).tolist() == sizes
+    for count, threads in np.ndindex(200, 20):
+        starts = summed._starts([types.SimpleNamespace(others=frozenset())] * (count + 1), threads + 1)
+        sizes = np.diff(starts)
+        assert starts[-1] == count + 1
+        assert np.all(np.diff(sizes) <= 0)
+        assert not any(start % size for start, size in zip(starts, sizes[:-1], strict=False))
 
 
 def test_dask_runs_the_last_and_smallest_tasks_last(fg, monkeypatch):
-    monkeypatch.setattr("yota.distributed.summed._starts", lambda found: [0, 6, 10, 12])
+    monkeypatch.setattr("yota.distributed.summed._starts", lambda *_: [0, 6, 10, 12])
     graph = dict(fg.delayed(W, da.from_array(DATA[:12], chunks=(1, 3)), da.from_array(SIGNS[:12], chunks=1)).dask)
     places = order(graph)
     groups = {each.first: key for key, task in graph.items() for each in find_groups(task)}
@@ -181,7 +208,7 @@ def test_the_next_chunk_is_read_while_one_is_computed(fg, monkeypatch):
             raise OSError("only in the thread of the task")
         return array[start : start + 20]
 
-    monkeypatch.setattr("yota.distributed.summed._starts", lambda found: in_tasks(found, 4))
+    monkeypatch.setattr("yota.distributed.summed._starts", lambda found, _: in_tasks(found, 4))
     for failing in (False, True):
         blocks = [
             [dask.delayed(read)(array, start, failing) for start in range(0, ROWS, 20)] for array in (DATA, SIGNS)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import dask
-from dask.base import compute_as_if_collection, get_scheduler
+from dask.base import get_scheduler
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.system import CPU_COUNT
@@ -41,7 +42,7 @@ _MOST, _FEWEST = 32, 2
 """Largest number of chunks in one task, and smallest where tasks become smaller: powers of two."""
 _ASKED_AGAIN = 5.0
 """Seconds after which a cluster may have other workers."""
-_known_threads: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
+_known_threads: weakref.WeakKeyDictionary[Any, tuple[float, int]] = weakref.WeakKeyDictionary()
 _MOST_COPIED = 1 << 16
 """Largest number of bytes of functions and arguments that each task has for itself."""
 
@@ -93,6 +94,7 @@ class Summed(Derived):
         self._function, self._wrt, self._over, self._is_mean = function, wrt, over, reduction == "mean"
         self._target, self._strict, self._check, self._with_value = target, strict, check, with_value
         self._calls = 0
+        self._groups: Any = None
         self._known, self._likes = Table(most=16), Table(most=16)
         self._name = f"{recipe[0].__name__}_of_{self.__name__}"
 
@@ -103,7 +105,7 @@ class Summed(Derived):
         try:
             # Frames that Dask would remove from a traceback identify the failed task.
             with dask.config.set({"admin.traceback.shorten": ()}):
-                parts = compute_as_if_collection(Delayed, graph, [*tasks.results])
+                parts = get_scheduler(cls=Delayed)(graph, [*tasks.results])
             return finished(tasks.work, parts, tasks.starts)
         except Exception as error:
             groups = {
@@ -133,25 +135,45 @@ class Summed(Derived):
         size = len(functions) + sum(getattr(leaf, "nbytes", 0) for _, leaf in flatten([call.args, call.kwargs]))
         graph: dict[Any, Any] = {shared: work} if size > _MOST_COPIED else {}
         given: Any = shared if graph else work
-        found, base = sources(chunks)
-        starts = _starts(found)
+        groups, base, starts = self._grouped(chunks)
         checked = self._checked(chunks) if self._check else -1
         level: list[Any] = []
-        for first, stop in pairwise(starts):
-            several = tuple(found[first:stop])
-            others = tuple(frozenset().union(*(each.others for each in several)))
+        for first, (packed, others) in zip(starts, groups, strict=False):
             # Dask runs the last keys first, in the order of text; the small tasks at the end are to run last.
-            key = name, f"{len(found) - first:0{len(str(len(found)))}}"
-            graph[key] = (of_group, given, Group(first, Packed(several), others, checked), *others)
+            key = name, f"{starts[-1] - first:0{len(str(starts[-1]))}}"
+            graph[key] = (of_group, given, Group(first, packed, others, checked), *others)
             level.append(key)
         if len(level) <= _FAN:
             return _Tasks(work, given, graph, base, level, starts)
         while len(level) > _FAN:
             sums = task_name(f"sum_of_{self.__name__}")
-            groups = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
-            level = [(sums, number) for number in range(len(groups))]
-            graph |= {key: (added, group) for key, group in zip(level, groups, strict=True)}
+            several = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
+            level = [(sums, number) for number in range(len(several))]
+            graph |= {key: (added, each) for key, each in zip(level, several, strict=True)}
         return _Tasks(work, given, graph, base, level, ())
+
+    def _grouped(self, chunks: Sequence[Chunked]) -> tuple[list[tuple[Packed, tuple[Any, ...]]], Any, list[int]]:
+        """The chunks of each task, with the keys that they need; the shared tasks; and the first chunk of each task.
+
+        Kept for further calls with the same data, as in an optimization, as long as the data exist.
+        """
+        data = [each for given in chunks for each in given.collections]
+        key = [given.keys for given in chunks], _threads()
+        known: Any = self._groups
+        if known is None or known[0] != key or not all(map(operator.is_, (each() for each in known[1]), data)):
+            found, base = sources(chunks)
+            starts = _starts(found, key[1])
+            groups = []
+            for first, stop in pairwise(starts):
+                several = tuple(found[first:stop])
+                groups.append((Packed(several), tuple(frozenset().union(*(each.others for each in several)))))
+            # Persisted data would stay in the memory of the cluster.
+            known = key, [weakref.ref(each, self._forget) for each in data], (groups, base, starts)
+            self._groups = known
+        return known[2]  # type: ignore[no-any-return]
+
+    def _forget(self, _: Any) -> None:
+        self._groups = None
 
     def _checked(self, chunks: Sequence[Chunked]) -> int:
         """The chunk to check: a different one at each call, among those that may have several samples."""
@@ -201,7 +223,7 @@ class Summed(Derived):
         return functions
 
 
-def _starts(found: Sequence[Source]) -> list[int]:
+def _starts(found: Sequence[Source], threads: int) -> list[int]:
     """The first chunk of each task, and the number of chunks. Tasks have powers of two of chunks, the last ones fewer.
 
     So there are several tasks for each thread, and all threads end at about the same time. Blocks from other tasks
@@ -210,11 +232,12 @@ def _starts(found: Sequence[Source]) -> list[int]:
     count = len(found)
     if any(each.others != found[0].others for each in found):
         return list(range(count + 1))
-    threads = _threads()
     starts = [0]
     while starts[-1] < count and len(starts) <= _FAN:
         rest = count - starts[-1]
-        starts.append(starts[-1] + min(rest, max(_power_of_two(2 * rest // (3 * threads)), _FEWEST)))
+        size = max(_power_of_two(2 * rest // (3 * threads)), _FEWEST)
+        # One task of this size for each thread.
+        starts += [min(starts[-1] + size * each, count) for each in range(1, min(threads, -(-rest // size)) + 1)]
     if len(starts) - 1 <= _FAN and starts[-1] == count > _FEWEST * threads:
         return starts
     return [*range(0, count, _power_of_two(count // (4 * threads))), count]

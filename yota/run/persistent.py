@@ -171,7 +171,7 @@ class Place:
 
     @property
     def _file(self) -> str:
-        return digest_of([_state_on_disk(), self._key])
+        return digest_of([_state_on_disk(), self._key, *self.before.files])
 
     def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
         """The stored tape and source, and their origin; None if there is no intact record.

@@ -43,11 +43,11 @@ class NoDigest(Exception):
 
 
 def code(of: types.CodeType) -> tuple[Any, ...]:
-    """The description of code; its source positions are included, because errors show them."""
+    """The description of code; its lines are included, because errors show them. Pickles by value drop its file."""
     constants = [code(each) if isinstance(each, types.CodeType) else each for each in of.co_consts]
     return (
         "code",
-        *(of.co_name, of.co_filename, of.co_firstlineno, of.co_flags, of.co_code, list(of.co_lines())),
+        *(of.co_name, of.co_firstlineno, of.co_flags, of.co_code, list(of.co_lines())),
         *(of.co_argcount, of.co_posonlyargcount, of.co_kwonlyargcount),
         *(of.co_names, of.co_varnames, of.co_freevars, of.co_cellvars),
         constants,

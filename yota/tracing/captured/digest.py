@@ -71,6 +71,7 @@ class Read:
     ran: whether it has just run and may have filled caches.
     parts: the data, in an order that is equal in all processes with this digest.
     classes: the classes, in such an order.
+    files: the source files of the code.
     Raises NoDigest if no digest covers the function.
     """
 
@@ -96,6 +97,7 @@ class Read:
         described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
         self.parts, self.classes = described.arrays, described.classes
         self.digest = described.digest()
+        self.files = sorted({each.co_filename for each in self._codes})
 
     def covers(self, code: types.CodeType) -> bool:
         """Whether code that ran is included."""
@@ -139,7 +141,8 @@ def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator
             continue
         seen.add(module.__name__)
         for name in names:
-            value = vars(module).get(name)
+            # yota loads its own names when they are read first.
+            value = getattr(module, name, None) if module.__name__ == "yota" else vars(module).get(name)
             if isinstance(value, types.ModuleType):
                 pending.append(value)
             elif isinstance(value, types.FunctionType) and not is_librarys(value):
