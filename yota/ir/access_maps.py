@@ -11,8 +11,6 @@ from yota.ir.indexing import GATHER, Index, Slice, entry_of, pieces_of
 from yota.ir.semantics import INDEXED, AccessMap
 from yota.ir.tape import Op
 
-__all__ = ["carried_axis", "letters", "pieces", "spread", "viewed"]
-
 _T = TypeVar("_T")
 _BATCH = string.ascii_uppercase + string.ascii_lowercase[11:]
 
@@ -22,8 +20,6 @@ def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> i
 
     The operand has shape ``old``. It is the first one, unless the op is a join or elementwise.
 
-    Examples
-    --------
     >>> from yota.ir.catalog import primitive
     >>> carried_axis(Op(1, primitive("reshape"), (0,)), (4, 6), (4, 2, 3), 0)
     0
@@ -55,8 +51,6 @@ def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> i
 def spread(point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...]:
     """The position in an operand of ``shape`` that broadcasting maps to ``point``.
 
-    Examples
-    --------
     >>> spread((4, 2, 1), (1, 5), 0)
     (0, 1)
     """
@@ -67,8 +61,6 @@ def spread(point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...
 def viewed(op: Op, point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...]:
     """The position in an operand of ``shape`` of the element at ``point`` of its transpose or broadcast.
 
-    Examples
-    --------
     >>> from yota.ir.catalog import primitive
     >>> viewed(Op(1, primitive("transpose"), (0,), (("axes", (1, 2, 0)),)), "abc", (2, 3, 4), "")
     ('c', 'a', 'b')
@@ -92,8 +84,6 @@ def pieces(op: Op) -> list[tuple[int, list[int], Index]]:
 def letters(op: Op, ndims: Sequence[int]) -> tuple[list[str], str]:
     """Letters of the axes of the operands and the result of a contraction.
 
-    Examples
-    --------
     >>> from yota.ir.catalog import primitive
     >>> letters(Op(2, primitive("matmul"), (0, 1)), (3, 2))
     (['Aij', 'jk'], 'Aik')

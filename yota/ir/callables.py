@@ -9,8 +9,6 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Derived", "Recipe", "name_of"]
-
 Recipe = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]
 """The call that creates a callable: a public function, its arguments, and its options."""
 
@@ -18,8 +16,6 @@ Recipe = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]
 def name_of(function: object) -> str:
     """The name of a function, or of the class of a callable object.
 
-    Examples
-    --------
     >>> class Energy:
     ...     def __call__(self, x):
     ...         return x
@@ -41,21 +37,11 @@ class Derived:
     It has the function's name and signature. A pickle contains the call that creates it, with the function by
     reference, and no code. A copy is the same object, as for functions.
 
-    Parameters
-    ----------
-    recipe
-        The call that creates it.
-    function
-        The original function, or None.
-    what
-        Description of its result, for its documentation.
-    call
-        Its implementation, unless a subclass defines it.
-
-    Attributes
-    ----------
-    front
-        The object that the user holds: the callable itself, or its dispatcher.
+    recipe: the call that creates it.
+    function: the original function, or None.
+    what: description of its result, for its documentation.
+    call: its implementation, unless a subclass defines it.
+    front: the object that the user holds: the callable itself, or its dispatcher.
     """
 
     def __init__(

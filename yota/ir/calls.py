@@ -11,8 +11,6 @@ import numpy as np
 
 from yota.ir.records import Record
 
-__all__ = ["Form", "Items", "Place", "call", "resolve"]
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -33,18 +31,11 @@ class Items(Record):
 class Form(Record):
     """A call with placeholders for operands.
 
-    Parameters
-    ----------
-    path
-        Dotted name of the function, e.g. ``"numpy.add.reduceat"``.
-    arguments, keywords
-        Each a `Place`, an `Items`, or a plain value.
-    part
-        The number of the result, for a function with several results; else None.
-    writes
-        Whether the function writes into operand 0 and returns nothing; the result is then a copy of that array.
-    view
-        Whether the result is a view of an operand.
+    path: dotted name of the function, e.g. ``"numpy.add.reduceat"``.
+    arguments, keywords: each a `Place`, an `Items`, or a plain value.
+    part: the number of the result, for a function with several results; else None.
+    writes: whether the function writes into operand 0 and returns nothing; the result is then a copy of that array.
+    view: whether the result is a view of an operand.
     """
 
     path: str
@@ -72,8 +63,6 @@ def _shown(value: Any) -> str:
 def resolve(path: str) -> Any:
     """The function of a dotted name, in its original form during a trace.
 
-    Examples
-    --------
     >>> import numpy
     >>> resolve("numpy.add.reduceat") == numpy.add.reduceat
     True

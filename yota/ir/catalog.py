@@ -16,8 +16,6 @@ from yota.ir.solved import REGULAR, SOLVED
 if TYPE_CHECKING:
     from yota.ir.tape import TapeBuilder
 
-__all__ = ["astype", "item", "item_of", "original", "primitive", "stop_gradient"]
-
 
 def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
     """``x`` cast to ``dtype``; from complex to real the imaginary part is dropped."""
@@ -113,13 +111,8 @@ def original(function: Any) -> Any:
 def primitive(name: str) -> Primitive:
     """The built-in primitive called ``name``.
 
-    Raises
-    ------
-    KeyError
-        If NumPy has no such function.
+    Raises KeyError if NumPy has no such function.
 
-    Examples
-    --------
     >>> primitive("exp").elementwise
     True
     """

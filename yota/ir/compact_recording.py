@@ -12,8 +12,6 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Keywords, Op, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["Recorded", "Recorder", "Repeating", "static_key"]
-
 _WINDOW = 4096
 """Ops in which a pattern is looked for that has been there twice."""
 _LONGEST_WINDOW = 64

@@ -10,28 +10,6 @@ from typing import Any, Protocol
 from yota.errors import ArgumentError
 from yota.ir.records import Record
 
-__all__ = [
-    "AND",
-    "ATOM",
-    "CHOICE",
-    "COMPARE",
-    "NOT",
-    "OR",
-    "PRODUCT",
-    "SAME",
-    "SUM",
-    "UNARY",
-    "Extent",
-    "Sizes",
-    "Spelled",
-    "UndecidedError",
-    "at_sample",
-    "extent_of",
-    "extents_in",
-    "factor",
-    "with_extents",
-]
-
 CHOICE, OR, AND, NOT, SAME, COMPARE, SUM, PRODUCT, UNARY, ATOM = range(10)
 """How tightly an expression binds, in C and in Python."""
 
@@ -181,8 +159,6 @@ def extent_of(values: Sequence[int], sizes: Sizes) -> int:
 def factor(number: int) -> str:
     """Text of a number as a factor.
 
-    Examples
-    --------
     >>> factor(3)
     '3'
     """

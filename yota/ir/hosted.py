@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["apply", "pulled"]
-
 
 def apply(*xs: Any, host: Any) -> Any:
     """The result of the function of ``host``."""

@@ -11,23 +11,6 @@ import numpy as np
 
 from yota.ir.records import Record
 
-__all__ = [
-    "GATHER",
-    "NEWAXIS",
-    "Index",
-    "Slice",
-    "axis_behind",
-    "broadcast",
-    "entry_of",
-    "getitem",
-    "layout",
-    "pattern_shape",
-    "pieces_of",
-    "scatter",
-    "setitem",
-    "to_numpy",
-]
-
 _T = TypeVar("_T")
 
 
@@ -80,8 +63,6 @@ Index: TypeAlias = tuple[int | Slice | _Marker, ...]
 def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """The index tuple for NumPy, with ``arrays`` at the ``GATHER`` marks.
 
-    Examples
-    --------
     >>> to_numpy((2, Slice(0, 4), NEWAXIS), [])
     (2, slice(0, 4, 1), None)
     """
@@ -103,8 +84,6 @@ def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
 def axis_behind(index: Index, axis: int) -> tuple[int, Slice] | None:
     """The axis of ``x`` that becomes ``axis`` of ``x[index]`` by a slice, and the slice; None if there is none.
 
-    Examples
-    --------
     >>> axis_behind((2, NEWAXIS, Slice(1, 4)), 1)
     (1, Slice(start=1, stop=4, step=1))
     """
@@ -124,8 +103,6 @@ def axis_behind(index: Index, axis: int) -> tuple[int, Slice] | None:
 def entry_of(index: Index, axis: int) -> tuple[int | Slice | _Marker, int]:
     """The entry for ``axis`` of ``x``, and the axis of ``x[index]`` that it becomes if it is a slice.
 
-    Examples
-    --------
     >>> entry_of((2, NEWAXIS, Slice(1, 4)), 1)
     (Slice(start=1, stop=4, step=1), 1)
     """
@@ -144,8 +121,6 @@ def entry_of(index: Index, axis: int) -> tuple[int | Slice | _Marker, int]:
 def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequence[int]) -> tuple[int, ...]:
     """Shape of ``x[index]`` for an ``x`` of ``shape``; ``arrays`` are the shapes of the index arrays.
 
-    Examples
-    --------
     >>> pattern_shape((GATHER, Slice(1, 3)), [(7,)], (4, 5))
     (7, 2)
     """
@@ -203,8 +178,6 @@ def deposit(x: Any, *operands: Any, indices: tuple[Index, ...]) -> Any:
 def pieces_of(operands: Iterable[_T], indices: Iterable[Index]) -> list[tuple[_T, list[_T], Index]]:
     """Each piece of a `scatter` with its index arrays and its index.
 
-    Examples
-    --------
     >>> pieces_of("abcd", [(GATHER, 0), (1, GATHER)])
     [('a', ['b'], (gather, 0)), ('c', ['d'], (1, gather))]
     """

@@ -14,8 +14,6 @@ from yota.ir.extents import Extent, Sizes, at_sample, extent_of, extents_in
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, TupleType, tuple_of, type_of
 
-__all__ = ["infer", "sample", "strong"]
-
 
 @lru_cache(maxsize=65536)
 def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:

@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Input", "Part", "Static", "spelled"]
-
 
 def spelled(name: str, path: Sequence[Any]) -> str:
     """A part of an argument as source text.
 
-    Examples
-    --------
     >>> spelled("model", ("layers", 0, "bias", "per cent"))
     "model.layers[0].bias['per cent']"
     """
@@ -26,16 +22,10 @@ def spelled(name: str, path: Sequence[Any]) -> str:
 class Input:
     """An input variable and its position among the function's arguments.
 
-    Parameters
-    ----------
-    variable
-        Its number on the tape.
-    argument
-        Position of the argument.
-    name
-        Name of the argument in the function's signature.
-    path
-        Field path inside the argument; ``()`` for an argument that is itself an array or a number.
+    variable: its number on the tape.
+    argument: position of the argument.
+    name: name of the argument in the function's signature.
+    path: field path inside the argument; ``()`` for an argument that is itself an array or a number.
     """
 
     variable: int

@@ -14,8 +14,6 @@ import numpy as np
 
 from yota.errors import DifferentiationError
 
-__all__ = ["Banded", "Direct", "Factored", "Iterative", "mapped", "solve"]
-
 _MOST = 4
 """Of so many matrices factors are kept, each as long as somebody holds the numbers of the matrix."""
 
@@ -24,12 +22,8 @@ _MOST = 4
 class Direct:
     """Factors by SuperLU.
 
-    Parameters
-    ----------
-    options
-        What SuperLU is told, by name.
-    raises
-        Whether a singular matrix raises; else its solution is not a number.
+    options: what SuperLU is told, by name.
+    raises: whether a singular matrix raises; else its solution is not a number.
     """
 
     options: tuple[tuple[str, Any], ...] = ()
@@ -91,10 +85,7 @@ def _same(one: Any, other: Any) -> bool:
 class Banded:
     """Elimination within a band, by LAPACK.
 
-    Parameters
-    ----------
-    below, above
-        How many diagonals there are beside the main one.
+    below, above: how many diagonals there are beside the main one.
     """
 
     below: int
@@ -115,16 +106,10 @@ class Banded:
 class Iterative:
     """One of SciPy's iterations.
 
-    Parameters
-    ----------
-    name
-        As in scipy.sparse.linalg.
-    options
-        Its keywords, by name.
-    preconditioner
-        An approximate inverse, or None.
-    form
-        The class of the matrix.
+    name: as in scipy.sparse.linalg.
+    options: its keywords, by name.
+    preconditioner: an approximate inverse, or None.
+    form: the class of the matrix.
     """
 
     name: str
@@ -143,10 +128,7 @@ class Iterative:
     def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
         """The solution by a matrix or an operator.
 
-        Raises
-        ------
-        DifferentiationError
-            If the iteration does not converge.
+        Raises DifferentiationError if the iteration does not converge.
         """
         solver = importlib.import_module("scipy.sparse.linalg")
         near = self.preconditioner

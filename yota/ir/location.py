@@ -5,8 +5,6 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
-__all__ = ["Location", "Span", "where"]
-
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -29,14 +27,9 @@ class Location:
 class Span(Location):
     """The range of an expression or a statement.
 
-    Parameters
-    ----------
-    column
-        First column in its first line, in characters, counted from 1.
-    end_line
-        Its last line.
-    end_column
-        The column after its last character.
+    column: first column in its first line, in characters, counted from 1.
+    end_line: its last line.
+    end_column: the column after its last character.
     """
 
     column: int

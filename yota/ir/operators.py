@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["BINARY", "COMPARISONS", "Operator"]
-
 
 class Operator(NamedTuple):
     """An operator: its symbol, its node in syntax trees, and its function."""

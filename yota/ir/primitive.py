@@ -9,8 +9,6 @@ from typing import Any, Literal, Protocol
 from yota.ir.semantics import Semantics, semantics
 from yota.ir.types import TensorType
 
-__all__ = ["Emitter", "Primitive", "Shared"]
-
 
 class Emitter(Protocol):
     """Target of the expansion of a composite body: a tape builder, or direct evaluation."""
@@ -29,12 +27,8 @@ class Emitter(Protocol):
 class Shared:
     """A function of real operands in terms of parts that other functions of them are written in too.
 
-    Parameters
-    ----------
-    parts
-        Writes the parts as other primitives, and gives their handles: ``parts(emitter, operands)``.
-    value
-        Writes the function itself: ``value(emitter, operands)``.
+    parts: writes the parts as other primitives, and gives their handles: ``parts(emitter, operands)``.
+    value: writes the function itself: ``value(emitter, operands)``.
     """
 
     parts: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
@@ -45,35 +39,20 @@ class Shared:
 class Primitive:
     """One primitive; identity is by name within a registry.
 
-    Parameters
-    ----------
-    name
-        Short name that rule bodies and tapes use, e.g. ``"matmul"``.
-    target
-        Dotted name of the Python function it stands for, e.g. ``"numpy.matmul"``; None for a function that
-        is defined by its rule's primal alone.
-    elementwise
-        Whether it acts on each element after broadcasting its operands.
-    function
-        Evaluates it on concrete values: ``function(*operands, **static)``.
-    expand
-        Expands its body into other primitives: ``expand(emitter, operands, static)``; None for primitives that
+    name: short name that rule bodies and tapes use, e.g. ``"matmul"``.
+    target: dotted name of the Python function it stands for, e.g. ``"numpy.matmul"``; None for a function that is
+        defined by its rule's primal alone.
+    elementwise: whether it acts on each element after broadcasting its operands.
+    function: evaluates it on concrete values: ``function(*operands, **static)``.
+    expand: expands its body into other primitives: ``expand(emitter, operands, static)``; None for primitives that
         targets implement.
-    several
-        For a function of several results, the kind of its rule: ``"elementwise"`` or ``"tensor"``; empty for one
+    several: for a function of several results, the kind of its rule: ``"elementwise"`` or ``"tensor"``; empty for one
         result. ``elementwise`` is False then, since its result is a tuple; the primitive ``item`` reads it.
-    typed
-        Returns the type of the result from the types of the operands and the keywords; None if a call of
+    typed: returns the type of the result from the types of the operands and the keywords; None if a call of
         ``function`` determines it.
-    shared
-        Another form of the primitive for tapes that compute one of its parts anyway; None if there is no such form.
-
-    Attributes
-    ----------
-    semantics
-        Its record in the semantics table.
-    access
-        Its access map.
+    shared: another form of the primitive for tapes that compute one of its parts anyway; None if there is no such form.
+    semantics: its record in the semantics table.
+    access: its access map.
     """
 
     name: str

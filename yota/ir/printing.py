@@ -12,8 +12,6 @@ from yota.ir.op_counts import listed
 if TYPE_CHECKING:
     from yota.ir.tape import Op, Tape
 
-__all__ = ["show", "show_constant", "show_index"]
-
 _COLUMN = 64
 
 

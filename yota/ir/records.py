@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-__all__ = ["Record"]
-
 
 @dataclass(slots=True)
 class Record:

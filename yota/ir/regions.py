@@ -16,8 +16,6 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, tuple_of
 
-__all__ = ["LOOP", "Region", "loop"]
-
 
 @dataclass(frozen=True, eq=False)
 class Region:
@@ -27,23 +25,14 @@ class Region:
     inputs, and the invariants. Each trip reads one row of each stacked input. The results are the final carried
     values, and the stacked outputs, to which each trip adds one row.
 
-    Parameters
-    ----------
-    body
-        Tape of one trip. It takes the trip number, the carried values, the rows and the invariants. It returns the
+    body: tape of one trip. It takes the trip number, the carried values, the rows and the invariants. It returns the
         next carried values and the output rows.
-    carries, slices
-        Number of carried values, and of stacked inputs.
-    trips
-        The number of trips, or the largest number for a counted or conditional loop; None for no bound.
-    condition
-        Tape that takes the body's inputs without rows; the loop ends when it returns False.
-    counted
-        Whether the first operand is the number of trips.
-    backwards
-        Whether trips read rows from the last to the first.
-    seen
-        Number of trips during recording.
+    carries, slices: number of carried values, and of stacked inputs.
+    trips: the number of trips, or the largest number for a counted or conditional loop; None for no bound.
+    condition: tape that takes the body's inputs without rows; the loop ends when it returns False.
+    counted: whether the first operand is the number of trips.
+    backwards: whether trips read rows from the last to the first.
+    seen: number of trips during recording.
     """
 
     body: Tape
@@ -178,10 +167,7 @@ def loop(*operands: Any, region: Region) -> tuple[Any, ...]:
 def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     """The type of a loop's results.
 
-    Raises
-    ------
-    TapeError
-        If the operands do not match the body's inputs, or a trip changes the type of a carried value.
+    Raises TapeError if the operands do not match the body's inputs, or a trip changes the type of a carried value.
     """
     region: Region = dict(static)["region"]
     body, given = region.body, list(operands[region.counted :])

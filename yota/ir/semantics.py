@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["CONTRACTIONS", "INDEXED", "JOINS", "MOVES", "VIEWS", "AccessMap", "Positions", "Semantics", "semantics"]
-
 
 class AccessMap:
     """Access maps: from which operand elements each result element is computed."""
@@ -91,36 +89,21 @@ INDEXED = frozenset((AccessMap.READ, AccessMap.WRITE, AccessMap.SCATTER, AccessM
 class Semantics:
     """The record of one primitive.
 
-    Parameters
-    ----------
-    access
-        The access map, one of `AccessMap`.
-    fold
-        The ufunc of two numbers that combines elements, e.g. ``"add"`` of a sum; empty if there is none.
-    owns
-        Whether the result is in memory of its own, and never shares that of an operand.
-    ufunc
-        Whether NumPy computes it by a ufunc: piece by piece, into memory that is given, an operand's too.
-    rowwise
-        Whether rows of the result are computed from rows of the operands, as a ufunc does it.
-    chooses, casts
-        Whether it is ``where``; whether it only changes the dtype.
-    component
-        ``"real"`` or ``"imag"`` of what takes that part of numbers, a view of complex arrays; empty for all else.
-    commutes
-        Whether its operands can be exchanged.
-    positions
-        Of which elements of the operand the result holds the positions, one of `Positions`.
-    batched
-        Whether it maps over all axes before the last two by itself.
-    free, cheap
-        Cost: whether nothing is computed; whether computing it again costs less than reading it from memory.
-    exact
-        Whether Python's operator, on numbers, gives the bits of NumPy's function.
-    wraps
-        Whether results that are too large for whole numbers of 64 bits wrap around.
-    quiet
-        Whether NumPy gives no floating-point warnings for it.
+    access: the access map, one of `AccessMap`.
+    fold: the ufunc of two numbers that combines elements, e.g. ``"add"`` of a sum; empty if there is none.
+    owns: whether the result is in memory of its own, and never shares that of an operand.
+    ufunc: whether NumPy computes it by a ufunc: piece by piece, into memory that is given, an operand's too.
+    rowwise: whether rows of the result are computed from rows of the operands, as a ufunc does it.
+    chooses, casts: whether it is ``where``; whether it only changes the dtype.
+    component: ``"real"`` or ``"imag"`` of what takes that part of numbers, a view of complex arrays; empty for all
+        else.
+    commutes: whether its operands can be exchanged.
+    positions: of which elements of the operand the result holds the positions, one of `Positions`.
+    batched: whether it maps over all axes before the last two by itself.
+    free, cheap: whether nothing is computed; whether computing it again costs less than reading it from memory.
+    exact: whether Python's operator, on numbers, gives the bits of NumPy's function.
+    wraps: whether results that are too large for whole numbers of 64 bits wrap around.
+    quiet: whether NumPy gives no floating-point warnings for it.
     """
 
     access: str = AccessMap.OPAQUE
@@ -211,8 +194,6 @@ _QUIET = _names(
 def semantics(name: str, target: str | None, elementwise: bool, function: Callable[..., Any]) -> Semantics:
     """The record of a primitive name; for names without a record, one derived from the arguments.
 
-    Examples
-    --------
     >>> semantics("sum", "numpy.sum", False, np.sum).fold
     'add'
     """

@@ -19,8 +19,6 @@ from yota.ir.regions import Region
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType, TupleType
 
-__all__ = ["LateTape", "Unwritable", "read", "tape_text", "text"]
-
 _RECORDS: tuple[Any, ...] = (
     TensorType,
     TupleType,
@@ -46,22 +44,11 @@ class Unwritable(Exception):
 def text(value: Any, named: Callable[[Primitive], str], outside: Sequence[Any] = ()) -> str:
     """``value`` as JSON.
 
-    Parameters
-    ----------
-    value
-        Numbers, strings, arrays, and parts of tapes.
-    named
-        Returns the name of a primitive, from which another process finds it.
-    outside
-        Arrays that are serialised as their positions in this list.
+    value: numbers, strings, arrays, and parts of tapes.
+    named: returns the name of a primitive, from which another process finds it.
+    outside: arrays that are serialised as their positions in this list.
+    Raises Unwritable if ``value`` contains anything else.
 
-    Raises
-    ------
-    Unwritable
-        If ``value`` contains anything else.
-
-    Examples
-    --------
     >>> read(text({"x": (1.5, None)}, str), str)
     {'x': (1.5, None)}
     """
@@ -126,10 +113,7 @@ class _Writer:
 def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any] = ()) -> Any:
     """Parse the value of ``text``.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError, IndexError
-        If ``text`` is not a serialised value.
+    Raises ValueError, KeyError, TypeError, IndexError if ``text`` is not a serialised value.
     """
 
     def made(found: Any) -> Any:

@@ -12,8 +12,6 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, tuple_of
 
-__all__ = ["REGULAR", "SOLVED", "regular", "solved"]
-
 _LARGEST = 1e14
 """The condition number from which on a matrix is singular."""
 _FAR = 1e-2
@@ -29,21 +27,11 @@ def solved(*operands: Any, host: Any) -> tuple[Any, ...]:
 def regular(slope: Any, rest: Any, solution: Any, *, what: str, elementwise: bool) -> Any:
     """``slope``, the derivative of an equation by its solution, or a matrix of such: what an adjoint is divided by.
 
-    Parameters
-    ----------
-    slope
-        A matrix, or an array like the solution if ``elementwise``.
-    rest
-        What the equation leaves at the solution.
-    solution
-        The solution.
-    what
-        The name of the solver.
-
-    Raises
-    ------
-    DifferentiationError
-        If the derivative is singular, or the solution none.
+    slope: a matrix, or an array like the solution if ``elementwise``.
+    rest: what the equation leaves at the solution.
+    solution: the solution.
+    what: the name of the solver.
+    Raises DifferentiationError if the derivative is singular, or the solution none.
     """
     reason = _irregular(np.asarray(slope), np.ravel(rest), np.ravel(solution), elementwise=elementwise)
     if reason:

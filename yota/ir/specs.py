@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 
 from yota.errors import ArgumentError
 
-__all__ = ["REST", "Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "parse", "ranked", "resolved"]
-
 REST = "..."
 """Any number of further axes, the same in all arrays of a call."""
 
@@ -91,21 +89,11 @@ Spec: TypeAlias = "Array | Fixed | Sequence | Table | Record"
 def parse(text: str, find: Callable[[str], Any] | None = None) -> Spec:
     """Parse the spec in ``text``.
 
-    Parameters
-    ----------
-    text
-        ``float64[4,3]``, ``float64`` (a NumPy scalar), ``float`` (a Python one), ``3`` or ``"mean"`` (fixed), and
+    text: ``float64[4,3]``, ``float64`` (a NumPy scalar), ``float`` (a Python one), ``3`` or ``"mean"`` (fixed), and
         structures of them: ``[float, float]``, ``{"w": float64[3]}``, ``Params(w=float64[3], b=float64)``.
-    find
-        Returns the class of a name, or None.
+    find: returns the class of a name, or None.
+    Raises ArgumentError if ``text`` is not a spec; the message has a caret under the error.
 
-    Raises
-    ------
-    ArgumentError
-        If ``text`` is not a spec; the message has a caret under the error.
-
-    Examples
-    --------
     >>> parse("float64[4,N]")
     Array(dtype='float64', shape=(4, 'N'), weak=False)
     """
@@ -261,8 +249,6 @@ def dimensions(spec: Spec) -> Iterator[str]:
 def resolved(spec: Spec, sizes: Mapping[str, int]) -> Spec:
     """``spec`` with numbers for the extents that have names.
 
-    Examples
-    --------
     >>> print(resolved(parse("{'w': float64[N,3]}"), {"N": 5}))
     {'w': float64[5,3]}
     """
@@ -287,8 +273,6 @@ def _mapped(spec: Spec, change: Callable[[_Shape], _Shape]) -> Spec:
 def ranked(spec: Spec, names: tuple[str, ...]) -> Spec:
     """``spec`` with as many further axes as there are ``names``, which name their extents.
 
-    Examples
-    --------
     >>> print(ranked(parse("[float64[B,...], float]"), ("N", "M")))
     [float64[B,N,M], float]
     """

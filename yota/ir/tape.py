@@ -17,9 +17,6 @@ from yota.ir.records import Record
 from yota.ir.semantics import Semantics
 from yota.ir.types import TensorType, type_of
 
-__all__ = ["Guard", "Input", "Keywords", "Op", "Tape", "TapeBuilder"]
-
-
 Keywords: TypeAlias = "Mapping[str, Any] | tuple[tuple[str, Any], ...]"
 """Static keywords: a mapping, or pairs in order."""
 

@@ -10,25 +10,16 @@ import numpy as np
 
 from yota.ir.records import Record
 
-__all__ = ["NUMBERS", "TensorType", "TupleType", "tuple_of", "type_of"]
-
 
 @dataclass(slots=True, unsafe_hash=True)
 class TensorType(Record):
     """Dtype and shape of a variable.
 
-    Parameters
-    ----------
-    dtype
-        A native numpy dtype: boolean, integer, floating or complex.
-    shape
-        Extents; ``()`` for a scalar.
-    weak
-        True for a Python scalar, which takes the dtype of the other operand (NEP 50): a float32 array times a weak
+    dtype: a native numpy dtype: boolean, integer, floating or complex.
+    shape: extents; ``()`` for a scalar.
+    weak: whether it is a Python scalar. It takes the dtype of the other operand (NEP 50): a float32 array times a weak
         float64 scalar stays float32.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> print(TensorType(np.dtype("float64"), (4, 5)))
     float64[4,5]
@@ -68,10 +59,7 @@ class TupleType(TensorType):
 
     Dtype and shape are those of one flat array of all results, for passes that estimate memory.
 
-    Parameters
-    ----------
-    parts
-        Type of each result.
+    parts: type of each result.
     """
 
     parts: tuple[TensorType, ...] = ()
@@ -88,8 +76,6 @@ class TupleType(TensorType):
 def tuple_of(parts: Sequence[TensorType]) -> TupleType:
     """The type of several results.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> print(tuple_of([TensorType(np.dtype("float64"), (3,)), TensorType(np.dtype("int64"))]))
     (float64[3], int64[])
@@ -108,8 +94,6 @@ NUMBERS: dict[type, TensorType] = {
 def type_of(value: object) -> TensorType:
     """The type of a value; Python scalars are weak; a tuple is several results.
 
-    Examples
-    --------
     >>> type_of(2.0)
     TensorType(dtype=dtype('float64'), shape=(), weak=True)
     """

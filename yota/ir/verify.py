@@ -8,8 +8,6 @@ from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Tape
 from yota.settings import settings
 
-__all__ = ["is_on", "verify"]
-
 
 def is_on() -> bool:
     """Whether tapes and schedules are verified."""
@@ -22,10 +20,7 @@ def verify(tape: Tape) -> Tape:
     Each variable is defined once, before its use, and has a type. Shapes of elementwise results follow from the
     operands.
 
-    Raises
-    ------
-    TapeError
-        If it is not valid; the message names the op.
+    Raises TapeError if it is not valid; the message names the op.
     """
     defined = {entry.variable for entry in tape.inputs} | set(tape.constants)
     for op in tape.ops:
