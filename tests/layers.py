@@ -31,7 +31,7 @@ UPWARD = {
     ("run/result", "tools/report/notebook"),
     # Methods of tapes and ops of solvers, registered before the first function is traced.
     ("run/derivatives/differentiated", "tape_methods"),
-    ("run/derivatives/differentiated", "solvers/__init__"),
+    ("run/derivatives/inside", "solvers/__init__"),
     ("api/recording", "tape_methods"),
     # Dask arrays as arguments of a batch.
     ("api/batch", "distributed/mapped"),

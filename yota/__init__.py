@@ -101,9 +101,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'yota' has no attribute {name!r}")
     from importlib import import_module
 
-    if name in _MODULES:
-        return import_module(f"yota.{name}")
-    value = getattr(import_module(_HOMES.get(name, "yota.api.recording")), name)
+    from yota.run.collection import uncollected
+
+    with uncollected():
+        if name in _MODULES:
+            return import_module(f"yota.{name}")
+        value = getattr(import_module(_HOMES.get(name, "yota.api.recording")), name)
     globals()[name] = value
     return value
 

@@ -6,7 +6,10 @@ import sys
 from collections.abc import Hashable
 from typing import Any
 
-__all__ = ["Itself", "content_of", "mark_of"]
+__all__ = ["MISSING", "Itself", "content_of", "mark_of"]
+
+MISSING = object()
+"""Result of an entry for other argument types, or after a change of captured data."""
 
 
 class Itself:

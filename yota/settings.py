@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
@@ -75,6 +74,8 @@ class Settings:
         try:
             return Path.home() / ".cache" / "yota"
         except RuntimeError:
+            import tempfile
+
             # Processes in containers may have a user without a home folder.
             return Path(tempfile.gettempdir(), f"yota-{os.getuid() if hasattr(os, 'getuid') else None}")
 

@@ -140,6 +140,9 @@ def _slots(base: type) -> Sequence[str]:
 
 
 def _registered(value: Any) -> list[tuple[Any, Any]] | None:
+    # Only a process that has imported optree can have registered types; of those that it knows itself one is left.
+    if "optree" not in sys.modules and not isinstance(value, collections.deque):
+        return None
     import optree
 
     if optree.tree_is_leaf(value):

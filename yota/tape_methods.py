@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+from importlib import import_module
 from typing import Any
 
 import yota
@@ -12,8 +13,6 @@ from yota.ir.tape import Tape
 from yota.rules.packages import Packages
 from yota.run.machine.stored import Proofs
 from yota.run.persistent import find, reference
-from yota.run.playing import compile, play
-from yota.tracing.intercept import opaque
 
 
 def _repr_html_(tape: Tape) -> str:
@@ -86,14 +85,34 @@ def _repr_latex_(tape: Tape) -> str | None:
 
 
 # The module of tapes must not import evaluation, code generation or pages.
-for _method in (play, compile, to_sympy, latex, _repr_html_, _repr_latex_):
+for _method in (to_sympy, latex, _repr_html_, _repr_latex_):
     setattr(Tape, _method.__name__, _method)
+
+
+class _Imported:
+    """A method whose module is imported when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tape: Tape | None, owner: Any = None) -> Any:
+        found = getattr(import_module("yota.run.playing"), self.name)
+        setattr(Tape, self.name, found)
+        return found if tape is None else found.__get__(tape)
+
+
+for _name in ("play", "compile"):
+    setattr(Tape, _name, _Imported(_name))
 
 
 def _by_name(known: Primitive) -> tuple[Any, tuple[Any, ...]]:
     """Pickle a primitive by its name, or by its function if it has no rule."""
     name = reference(known)
-    return (find, (name,)) if name is not None else (opaque, (known.function,))
+    if name is not None:
+        return find, (name,)
+    from yota.tracing.intercept import opaque
+
+    return opaque, (known.function,)
 
 
 copyreg.pickle(Primitive, _by_name)

@@ -15,13 +15,14 @@ import scipy.signal
 import scipy.special
 
 from yota.errors import YotaError
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.optimize.pipeline import run
 from yota.rules.laws.sampling import sample
 from yota.rules.proof.specimens import operands
 from yota.rules.registry import registry
 from yota.tracing.intercept import recorded
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import record
 from yota.transform.reverse.backward import gradient_tape
 
 LIBRARIES = (scipy.fft, scipy.linalg, scipy.ndimage, scipy.signal, scipy.special)

@@ -12,8 +12,9 @@ import yota.tape_methods
 from tests.loops.programs import N, Program
 from yota.ir import compact_recording as recorded
 from yota.ir.compact_recording import Recorded, Repeating
+from yota.ir.inputs import Leaf
 from yota.rules.registry import registry
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import record
 from yota.transform.rolling import roll
 from yota.transform.rolling.periods import Worth
 

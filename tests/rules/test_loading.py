@@ -72,7 +72,7 @@ def test_first_lines_tell_the_rules_of_a_file(path):
 
 def test_shipped_rules_are_parsed_when_they_are_needed(monkeypatch):
     parsed = []
-    import yota.rules.loading as module
+    import yota.rules.language.syntax as module
 
     monkeypatch.setattr(module, "parse", lambda *args, **keywords: parsed.append(args) or parse(*args, **keywords))
     line = registry().rules("exp")[0].line
@@ -88,10 +88,14 @@ def test_shipped_rules_are_parsed_when_they_are_needed(monkeypatch):
 def test_the_digest_does_not_tell_what_was_parsed():
     known = Registry.shipped()
     before = known.digest()
+    content = known.content()
     for name in known.names():
         known.rules(name)
-    assert known.digest() == before
-    assert len(shipped(folder("rules"))) == sum(len(known.rules(name)) for name in known.names())
+    assert known.digest() == before and known.content() == content
+    parts = [part for text in shipped(folder("rules")) for part in excerpts(*text)]
+    assert len(parts) == sum(len(known.rules(name)) for name in known.names())
+    known.hold(excerpts('@nodiff("math.erf")\ndef f_of_mine(x: Real) -> y: ...\n', "my.rules"), user=True)
+    assert known.content() not in (content, before) and known.digest() != before
 
 
 def test_a_file_is_proved_once(file, proofs, proved):

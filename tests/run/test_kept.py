@@ -449,6 +449,15 @@ def rewritten(place: Path, change) -> None:
     place.write_text(f"{digest_of([place.stem, text])}\n{text}")
 
 
+def _without_code(head: str) -> str:
+    """The head of an entry whose compiled code ends early."""
+    found = json.loads(head)
+    (code,) = (value for key, value in found[1:] if key == "compiled")
+    code[3] = code[3][:40]
+    code[1] = [30]
+    return json.dumps(found)
+
+
 DAMAGE = {
     "nothing": lambda place: place.write_text(""),
     "half of it": lambda place: place.write_text(place.read_text()[: place.stat().st_size // 2]),
@@ -458,6 +467,7 @@ DAMAGE = {
     "another tag": lambda place: rewritten(place, lambda lines: [lines[0].replace('["d"', '["?"', 1), *lines[1:]]),
     "another form": lambda place: rewritten(place, lambda lines: ["[1,2]", *lines[1:]]),
     "fields missing": lambda place: rewritten(place, lambda lines: ['["d"]', *lines[1:]]),
+    "no code": lambda place: rewritten(place, lambda lines: [_without_code(lines[0]), *lines[1:]]),
     "others may write": lambda place: place.chmod(0o666),
     "a link": lambda place: (place.rename(place.with_suffix(".old")), place.symlink_to(place.with_suffix(".old"))),
 }
@@ -580,6 +590,32 @@ def test_another_process_neither_traces_nor_imports_what_generates(lab, target, 
         ((*again, traces, heavy),) = processes(lab, target, PYTHONHASHSEED=seed)
         assert again == first
         assert (traces, heavy) == (0, [])
+
+
+LOADED = """
+import sys
+sys.path.insert(0, {folder!r})
+import numpy as np, yota, model
+print(yota.value_and_grad(model.f)(np.array([0.5, 1.25, 2.0])))
+heavy = ["yota.tracing.loops", "yota.optimize.rewrite", "yota.transform.reverse.backward", "yota.rules.language.syntax"]
+heavy += ["yota.emit.python.lower", "yota.tracing.record", "yota.tracing.trace", "yota.run.machine.native"]
+heavy += ["optree", "subprocess", "tempfile"]
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def test_another_process_loads_only_what_runs(lab):
+    lab.write(FIT)
+
+    def run() -> list[str]:
+        environment = {**os.environ, "PYTHONPATH": str(Path(yota.__file__).parent.parent)}
+        command = [sys.executable, "-c", LOADED.format(folder=str(lab.folder))]
+        found = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+        return found.rstrip().rsplit("\n", 1)
+
+    (result, heavy), again = run(), run()
+    assert "yota.tracing.trace" in heavy
+    assert again == [result, "[]"]
 
 
 def test_many_processes_at_once(lab):

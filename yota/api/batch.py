@@ -11,20 +11,22 @@ import numpy as np
 
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.optimize.pipeline import run
 from yota.optimize.polynomials.symbolic import optimise
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments, function_of, positional
 from yota.run.derivatives.calling import Derivative, form_of
-from yota.run.derivatives.differentiated import Differentiated, inside
+from yota.run.derivatives.differentiated import Differentiated
+from yota.run.derivatives.inside import inside, record
 from yota.run.derivatives.value_only import Values
 from yota.run.dynamic import Dynamic
 from yota.run.foreign_options import worded
 from yota.run.gradient_layout import Layout
 from yota.run.specialise import Gradient, Target, simplified
 from yota.structures import Path
-from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm, parted
 from yota.tracing.tracer import Tracer
 from yota.transform.batching.op_batching import batched

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from yota.errors import ArgumentError
+from yota.run.collection import uncollected
 from yota.run.foreign_options import evaluates, worded
 
 if TYPE_CHECKING:
@@ -145,9 +146,10 @@ def value_and_grad(
     >>> fg(np.ones(2))[1], fg(np.ones(4))[1]
     (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
     """
-    from yota.run.derivatives.calling import caller, form_of
-    from yota.run.derivatives.differentiated import Differentiated
-    from yota.run.specialise import Target
+    with uncollected():
+        from yota.run.derivatives.calling import caller, form_of
+        from yota.run.derivatives.differentiated import Differentiated
+        from yota.run.specialise import Target
 
     # `f` can be a batched function only if this module is loaded. Importing it here would load much of code
     # generation.

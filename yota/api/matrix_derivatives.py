@@ -13,12 +13,14 @@ from yota.api.row_pullbacks import Rows, largest
 from yota.emit.python.scalar import is_scalar
 from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
 from yota.ir.callables import name_of
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Op, Tape
 from yota.optimize import pipeline
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments, sort_arguments
-from yota.run.derivatives.differentiated import Differentiated, Forms, inside
+from yota.run.derivatives.differentiated import Differentiated, Forms
 from yota.run.derivatives.directions import row_by_row, stacked
+from yota.run.derivatives.inside import inside
 from yota.run.derivatives.joint import Joint
 from yota.run.derivatives.prepared import Prepared
 from yota.run.derivatives.straight_line import Entries, Wanted, short_hessian, slope_of, sloped, straight_line
@@ -26,7 +28,7 @@ from yota.run.device import on_host
 from yota.run.dynamic import Dynamic
 from yota.run.gradient_layout import Layout, layout_of, only_leaf
 from yota.run.specialise import Gradient, Instead, Target, rolled, simplified
-from yota.tracing.record import Leaf, Recording
+from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm, parted
 from yota.transform.rolling.periods import Worth
 from yota.transform.sparse.csr import CompressedRows
@@ -80,7 +82,7 @@ class Matrices(Differentiated):
             return Joint(function, leaf.argument, self.wanted, self._matrix)
         return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=reason.what)
 
-    def worth(self, target: Target) -> Worth:
+    def worth(self, target: Target) -> Worth | None:
         """Lengths from which ops that repeat become a loop."""
         soon = self.wanted.order == 2 and target.name == "numpy" and target.effort == "quick"
         return _SOON if soon else super().worth(target)

@@ -11,17 +11,19 @@ import numpy as np
 from yota.api.batch import Batched
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments
 from yota.run.derivatives.calling import caller, form_of
 from yota.run.derivatives.differentiated import Differentiated, Forms
 from yota.run.derivatives.directions import along, product_of
+from yota.run.derivatives.inside import record
 from yota.run.dynamic import Dynamic
 from yota.run.foreign_options import worded
 from yota.run.gradient_layout import Layout, only_leaf
 from yota.run.specialise import Gradient, Target, simplified
-from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm
 
 

@@ -12,12 +12,12 @@ from yota.rules.language.model import Rule
 from yota.rules.registry import registry
 from yota.run.arguments import function_of, positional, sort_arguments
 from yota.run.derivatives.differentiated import with_receiver
+from yota.run.derivatives.inside import record
 from yota.run.device import on_host
 from yota.run.playing import compile, play
 from yota.tape_methods import proofs
 from yota.tracing.captured.captured import Captured
 from yota.tracing.intercept import recorded
-from yota.tracing.record import record
 from yota.tracing.tracebacks import users_frames
 
 __all__ = ["compile", "ctrace", "diffrule", "itrace", "load_rules", "play", "trace"]

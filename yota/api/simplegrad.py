@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.errors import ArgumentError, StaleTapeError
+from yota.marks import MISSING
 from yota.run.compiled import Compiled
-from yota.run.derivatives.call_entry import MISSING, entry
+from yota.run.derivatives.call_entry import entry
 from yota.run.derivatives.calling import form_of
 from yota.run.derivatives.differentiated import Differentiated
 from yota.run.foreign_options import evaluates, worded

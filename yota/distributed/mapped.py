@@ -14,9 +14,9 @@ from yota.api.freezing import pickled
 from yota.distributed.chunks import Call, Chunked, aligned, beyond, task_name
 from yota.distributed.sums import Work, known
 from yota.errors import ArgumentError
+from yota.ir.inputs import Leaf
 from yota.run.arguments import names_of
 from yota.structures import flatten, is_leaf, rebuild
-from yota.tracing.record import Leaf
 
 __all__ = ["mapped_over", "over_points"]
 

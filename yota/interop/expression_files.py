@@ -13,7 +13,8 @@ from yota.interop.programs import Argument, Formula, Program, formula
 from yota.interop.sympy_import import Steps
 from yota.rules.language.expressions import CONSTANTS, OPERATORS, ExpressionReader
 from yota.rules.language.model import Expression, Literal, Name
-from yota.rules.language.rule_text import Source, read_file
+from yota.rules.language.rule_text import Source
+from yota.rules.loading import read_file
 
 _LONGEST, _PARTS, _DEPTH = 200_000, 20_000, 120
 _CONSTANTS = {**CONSTANTS, "I": 1j, "EulerGamma": 0.5772156649015329, "GoldenRatio": (1 + math.sqrt(5)) / 2}

@@ -31,6 +31,13 @@ def name_of(function: object) -> str:
     return str(name)
 
 
+def original(function: Any) -> Any:
+    """The original of ``function``, if it is a recording function of a trace."""
+    while hasattr(function, "recorded_from"):
+        function = function.recorded_from
+    return function
+
+
 class Derived:
     """A callable that is derived from a user's function.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.ir import calls, factors, incomplete, indexing, orders
+from yota.ir.callables import original
 from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
 from yota.ir.solved import REGULAR, SOLVED
@@ -98,13 +99,6 @@ _SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 """Functions with several results."""
 _TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR)}
-
-
-def original(function: Any) -> Any:
-    """The original of ``function``, if it is a recording function of a trace."""
-    while hasattr(function, "recorded_from"):
-        function = function.recorded_from
-    return function
 
 
 @cache

@@ -54,6 +54,12 @@ class Part:
         return spelled(self.name, self.path)
 
 
+class Leaf(Part):
+    """A number or array among the arguments."""
+
+    __slots__ = ()
+
+
 class Static(Part):
     """A part with a static value; the tape is valid only for this value.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.emit.numpy_literals import dtype_text, tuple_text
 from yota.errors import YotaError
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.package.constants import Constants
 from yota.package.examples import Integers
@@ -17,7 +18,7 @@ from yota.package.python_kernel import Kernel, kernel_of
 from yota.package.signature import Parameter
 from yota.package.subject import Subject
 from yota.rules.registry import registry
-from yota.tracing.record import Leaf, record
+from yota.run.derivatives.inside import record
 
 _ANALYTIC = frozenset(
     "add subtract multiply divide power negative positive square sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan"

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.package.subject import Subject
 from yota.rules.registry import registry
 from yota.run.derivatives.differentiated import Differentiated
 from yota.run.derivatives.directions import along, product_of
+from yota.run.derivatives.inside import record
 from yota.run.derivatives.straight_line import Wanted, straight_line
 from yota.run.specialise import Target, rolled
 from yota.schedule.target_forms import unsigned
-from yota.tracing.record import Leaf, record
 
 _UNROLLED = 16
 """Rows up to which a matrix is one piece of code, rather than a loop over rows."""

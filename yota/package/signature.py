@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from yota.emit.names import Names, identifier
 from yota.emit.numpy_literals import dtype_text
 from yota.emit.python.numpy_calls import python_type
+from yota.ir.inputs import Leaf
 from yota.ir.specs import REST
 from yota.ir.types import TensorType, type_of
-from yota.tracing.record import Leaf
 
 _IMPORTED = ("np", "npt", "math", "Any")
 """Names that functions of a module read."""

@@ -23,10 +23,10 @@ from yota.rules.registry import registry
 from yota.run.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.run.bitwise import with_value
 from yota.run.derivatives.differentiated import with_receiver
+from yota.run.derivatives.inside import record
 from yota.run.gradient_layout import Layout, Wrt, layout_of
 from yota.run.specialise import Target, rolled
 from yota.schedule.target_forms import unsigned
-from yota.tracing.record import record
 from yota.tracing.traced_sizes import Decision
 from yota.transform.reverse.backward import Adjoints, gradient_tape
 from yota.transform.rolling import roll

@@ -6,17 +6,18 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, overload
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
-from yota.rules.language.model import Rule
-from yota.rules.language.rule_text import Source, read_file
-from yota.rules.language.syntax import parse
+from yota.errors import RuleError
 
-_HEAD = re.compile(
-    r'^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE
-)
-_REST = re.compile(r"(?:\n+(?:#[^\n]*)?)*\Z")
-Sources = Sequence[tuple[Source, tuple[Rule, ...]]]
+if TYPE_CHECKING:
+    from yota.rules.language.model import Rule
+    from yota.rules.language.rule_text import Source
+
+# Compiled at the first use: code that is read from the private cache needs none of them.
+_HEAD = r'(?m)^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\('
+_REST = r"(?:\n+(?:#[^\n]*)?)*\Z"
+Sources: TypeAlias = "Sequence[tuple[Source, tuple[Rule, ...]]]"
 """Texts with the rules that they hold."""
 
 
@@ -33,11 +34,13 @@ class Excerpt:
     def rule(self) -> Rule:
         """The rule itself; parsed once."""
         if self._rule is None:
+            from yota.rules.language.syntax import parse
+
             (self._rule,) = parse(self.text, self.file, first=self.line)[1]
         return self._rule
 
 
-class Excerpts(Sequence[Rule]):
+class Excerpts(Sequence["Rule"]):
     """Rules in their order, parsed as they are looked at."""
 
     def __init__(self, parts: Sequence[Excerpt]) -> None:
@@ -69,15 +72,25 @@ def excerpts(text: str, file: str) -> tuple[Excerpt, ...]:
     >>> [found.name for found in excerpts('@nodiff("m.f")\ndef f(x: Real) -> y: ...\n', "my.rules")]
     ['f']
     """
-    heads = list(_HEAD.finditer(text))
+    heads = list(re.finditer(_HEAD, text))
     ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
     found = []
     line, before = 1, 0
     for head, end in zip(heads, ends, strict=True):
         line += text.count("\n", before, head.start())
         before = head.start()
-        found.append(Excerpt(head[2], head[1], _REST.sub("", text[head.start() : end]), file, line))
+        found.append(Excerpt(head[2], head[1], re.sub(_REST, "", text[head.start() : end]), file, line))
     return tuple(found)
+
+
+def read_file(path: Path) -> str:
+    """The text of a rule file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as fault:
+        raise RuleError(
+            f"{path}:1:1: the file is not UTF-8 text\nfound: byte {fault.start}: {fault.reason}\nwrite: a text file"
+        ) from None
 
 
 class Proofs(Protocol):
@@ -106,10 +119,9 @@ class Taking(Protocol):
         """Take in rules that were proved, to be parsed when they are asked for."""
 
 
-def shipped(folder: Path) -> list[Excerpt]:
-    """The rules that come with yota; its tests hold them against all laws."""
-    paths = sorted(folder.rglob("*.rules"))
-    return [part for path in paths for part in excerpts(read_file(path), path.name)]
+def shipped(folder: Path) -> list[tuple[str, str]]:
+    """Texts and names of the files that come with yota; its tests hold their rules against all laws."""
+    return [(read_file(path), path.name) for path in sorted(folder.rglob("*.rules"))]
 
 
 def load(registry: Taking, path: str | os.PathLike[str], proofs: Proofs | None) -> Sequence[Rule]:
@@ -122,6 +134,8 @@ def load(registry: Taking, path: str | os.PathLike[str], proofs: Proofs | None) 
         parts = [part for each in texts for part in excerpts(*each)]
         registry.hold(parts, user=True)
         return Excerpts(parts)
+    from yota.rules.language.syntax import parse
+
     sources = [parse(*each, header=True) for each in texts]
     rules = registry.take(sources)
     if proofs is not None and all(map(_plain, texts, sources)):

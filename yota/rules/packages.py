@@ -9,16 +9,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from yota.errors import RuleError
-from yota.rules.language.model import Rule
-from yota.rules.language.rule_text import read_file
-from yota.rules.language.syntax import parse
-from yota.rules.loading import Proofs, Taking
-from yota.rules.rule_primitives import resolve
+from yota.rules.functions import resolve
+from yota.rules.loading import Proofs, Taking, read_file
+
+if TYPE_CHECKING:
+    from yota.rules.language.model import Rule
 
 _GROUP = "yota.rules"
-_REFERENCE = re.compile(r"(\w+)((?:\.\w+)*):([\w.]*\w)")
+_REFERENCE = r"(\w+)((?:\.\w+)*):([\w.]*\w)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Package:
 
         Raises RuleError if it is not there.
         """
-        match = _REFERENCE.fullmatch(self.reference)
+        match = re.fullmatch(_REFERENCE, self.reference)
         if match is None:
             raise RuleError(
                 f"{self}: the entry point {self.reference!r} names no rule file; write\n"
@@ -62,6 +63,8 @@ class Package:
 
         Raises RuleError if a text has a fault, or a file is missing.
         """
+        from yota.rules.language.syntax import parse
+
         path = self.path
         files = sorted(path.rglob("*.rules")) if path.is_dir() else [path]
         try:

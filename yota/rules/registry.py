@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from yota._resources import folder
 from yota.errors import MissingRuleError
-from yota.ir.primitive import Primitive
 from yota.rules import loading
-from yota.rules.language.model import Expression, Rule
-from yota.rules.language.rule_text import Place
-from yota.rules.language.syntax import parse
+from yota.rules.functions import Late, Targets, resolve
 from yota.rules.loading import Excerpt
 from yota.rules.packages import Packages
-from yota.rules.rule_primitives import Late, Targets, make, missing, resolve
+
+# Code that is read from the private cache needs the texts of rules alone, which are parsed when one is asked for.
+if TYPE_CHECKING:
+    from yota.ir.primitive import Primitive
+    from yota.rules.language.model import Expression, Rule
 
 _LIBRARIES = ("numpy.", "scipy.", "yota.")
 
@@ -27,9 +29,13 @@ class Registry:
     """Primitives and their rules; all methods may be called from several threads."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, tuple[Rule | Excerpt, ...]] = {}
+        self._unread: Sequence[tuple[str, str]] = ()
+        """Texts and names of files of which no rule has been asked for."""
+        self._content = ""
+        """A digest of these texts, while there are no other rules."""
+        self._held: dict[str, tuple[Rule | Excerpt, ...]] = {}
         self._primitives: dict[str, Primitive] = {}
-        self._targets = Targets()
+        self._named = Targets()
         self._user: set[str] = set()
         self._derived: dict[tuple[Rule, str, str], Expression] = {}
         self._lock = threading.RLock()
@@ -44,17 +50,44 @@ class Registry:
     def shipped(cls) -> Registry:
         """A registry with the rules that come with yota."""
         made = cls()
-        made.hold(loading.shipped(folder("rules")), user=False)
+        made._unread = loading.shipped(folder("rules"))
+        made._content = hashlib.sha256(repr(made._unread).encode()).hexdigest()
+        made.revision = 1
         return made
+
+    @property
+    def _rules(self) -> dict[str, tuple[Rule | Excerpt, ...]]:
+        if self._unread:
+            self._read()
+        return self._held
+
+    @property
+    def _targets(self) -> Targets:
+        if self._unread:
+            self._read()
+        return self._named
+
+    def _read(self) -> None:
+        """Find the rules in texts that are held."""
+        with self._lock:
+            groups: dict[str, list[Excerpt]] = {}
+            for text, file in self._unread:
+                for part in loading.excerpts(text, file):
+                    groups.setdefault(part.name, []).append(part)
+            for name, group in groups.items():
+                self._held[name] = tuple(group)
+                if group[0].target is not None:
+                    self._named.add(group[0].target, name)
+            self._unread = ()
 
     def copy(self) -> Registry:
         """A registry with the same rules, which grows apart from this one."""
         with self._lock:
             other = Registry()
-            other._rules = dict(self._rules)
+            other._held = dict(self._rules)
             # A primitive without target evaluates through its registry, so it is made again.
             other._primitives = {name: each for name, each in self._primitives.items() if each.expand is None}
-            other._targets = self._targets.copy()
+            other._named = self._targets.copy()
             other._user = set(self._user)
             other._derived = dict(self._derived)
             other.revision = self.revision
@@ -87,6 +120,8 @@ class Registry:
         """
         found = self._found(name)
         if not found:
+            from yota.rules.rule_primitives import missing
+
             raise MissingRuleError(missing(name, (0,)))
         return found
 
@@ -99,6 +134,8 @@ class Registry:
         for rule in self._found(name):
             if rule.matches(counts):
                 return rule
+        from yota.rules.rule_primitives import missing
+
         raise MissingRuleError(missing(name, counts))
 
     def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
@@ -130,6 +167,8 @@ class Registry:
         """
         known = self._primitives.get(name)
         if known is None:
+            from yota.rules.rule_primitives import make
+
             with self._lock:
                 known = self._primitives.get(name) or self._primitives.setdefault(name, make(self.rules(name)[0], self))
         if isinstance(known.function, Late):
@@ -157,13 +196,15 @@ class Registry:
 
     def digest(self) -> str:
         """A short digest of all rules, for the banner of generated files."""
-        import hashlib  # only who writes files or loads rules needs it
-
         found = hashlib.sha256()
         for name in self.names():
             for each in self._rules[name]:
                 found.update((each.text if isinstance(each, Excerpt) else each.source).encode())
         return found.hexdigest()[:16]
+
+    def content(self) -> str:
+        """A digest of all that the rules depend on, for keys of caches; it reads no rule that nobody has asked for."""
+        return self._content or self.digest()
 
     def _found(self, name: str) -> tuple[Rule, ...]:
         """The rules of a primitive, parsed by now; none if there is no such primitive."""
@@ -171,7 +212,7 @@ class Registry:
         if held and isinstance(held[0], Excerpt):
             with self._lock:
                 held = self._rules[name] = tuple([each.rule if isinstance(each, Excerpt) else each for each in held])
-        return cast(tuple[Rule, ...], held)
+        return cast("tuple[Rule, ...]", held)
 
     # -- taking in ---------------------------------------------------------------------------------------
 
@@ -190,6 +231,9 @@ class Registry:
 
         Raises RuleError if a rule is wrong; then nothing is taken in.
         """
+        from yota.rules.language.rule_text import Place
+        from yota.rules.language.syntax import parse
+
         source, rules = parse(text)
         if not rules:
             what = "there is no rule in this text"
@@ -227,6 +271,7 @@ class Registry:
         for part in parts:
             groups.setdefault(part.name, []).append(part)
         with self._lock:
+            self._content = ""
             for name, group in groups.items():
                 if name in self._rules:
                     self._put([part.rule for part in group], user)
@@ -238,6 +283,7 @@ class Registry:
 
     def _put(self, rules: Sequence[Rule], user: bool) -> None:
         names = {rule.name for rule in rules}
+        self._content = ""
         if not names.isdisjoint(self._rules):
             # What was derived from rules that are overridden no longer follows.
             self._derived.clear()

@@ -1,4 +1,4 @@
-"""Disables the garbage collector during compilation, which creates many objects and few cycles."""
+"""Disables the garbage collector during imports and compilation, which create many objects and few cycles."""
 
 from __future__ import annotations
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
-import logging
+import sys
 import time
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yota.ir.callables import Derived, Recipe
-from yota.ir.tape import Tape
 from yota.run.arguments import Arguments
-from yota.run.machine.background import Later
 from yota.run.machine.cache import Table
 from yota.run.progress import shown
 from yota.run.specialise import Target, needed
+
+if TYPE_CHECKING:
+    from yota.ir.tape import Tape
+    from yota.run.machine.background import Later
 
 CHANGED = "what the function reads from outside has changed"
 CONTENT = "the content of an array that the code relies on has changed"
@@ -29,8 +31,6 @@ KEPT = "kept in the private cache, and read from there"
 BROUGHT = "came from another process with the frozen function"
 _FIRST = "first call with such arguments"
 _MOST_KEPT = 100
-
-_log = logging.getLogger("yota")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ class Journal:
     __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")
 
     def __init__(self, name: str, target: str) -> None:
-        self.name, self.target, self.live, self.awaited, self._again = name, target, 0, set[Later](), ""
+        self.name, self.target, self.live, self._again = name, target, 0, ""
+        self.awaited: set[Later] = set()
         self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
         self.latest: tuple[Tape | None, str] = None, ""
         self.records = Table(_MOST_KEPT)
@@ -128,6 +129,8 @@ class Journal:
         """
         if target.name != "auto":
             return first
+        from yota.run.machine.background import Later
+
         kinds = _kinds(arguments)
 
         def better() -> Callable[..., Any]:
@@ -156,7 +159,9 @@ class Journal:
 
     def _note(self, entry: Compilation) -> None:
         self.entries.append(entry)
-        _log.info("compiled %s", entry)
+        # Where nobody has imported it, nobody listens.
+        if (logging := sys.modules.get("logging")) is not None:
+            logging.getLogger("yota").info("compiled %s", entry)
 
 
 def _kinds(arguments: Arguments) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.ir.inputs import Leaf
 from yota.ir.location import where
 from yota.run.arguments import Arguments
 from yota.run.specialise import Specialisation, Target, in_main_memory
 from yota.structures import flatten, is_on_device, mapped
-from yota.tracing.record import Leaf
 
 
 def target_for(target: Target, arguments: Arguments) -> Target:

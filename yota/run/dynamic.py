@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.location import where
-from yota.ir.tape import Guard
+
+if TYPE_CHECKING:
+    from yota.ir.tape import Guard
 
 Dynamic = bool | Literal["auto"]
 """Whether each branch combination is traced; ``"auto"`` allows `MOST_FOLLOWED` of them."""

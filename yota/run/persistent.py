@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import marshal
 import os
 import platform
 import sys
@@ -12,30 +13,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.emit.render import templates
 from yota.errors import CodegenError
-from yota.ir import catalog
-from yota.ir.primitive import Primitive
 from yota.ir.serialised import LateTape, Unwritable, read, tape_text, text
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments
 from yota.run.compiled import BROUGHT, KEPT, Journal
 from yota.run.machine.cache import Table
-from yota.run.machine.compiler import processor
-from yota.run.machine.store import Store, digest_of, folder
+from yota.run.machine.python import code_of
+from yota.run.machine.store import Store, digest_of, folder, processor
 from yota.run.specialise import Gradient, Instead, Target, is_in_c
 from yota.settings import settings
 from yota.tracing.captured.checks import Contents
 from yota.tracing.captured.description import NoDigest
 from yota.tracing.captured.digest import Read, kinds
 from yota.tracing.memory import owner_of
-from yota.tracing.observation import Running
-from yota.tracing.results import ResultForm
-from yota.transform.sparse.csr import CompressedRows
+
+if TYPE_CHECKING:
+    from yota.ir.primitive import Primitive
+    from yota.tracing.observation import Running
 
 _RULE = "rule "
 
@@ -43,9 +43,12 @@ _RULE = "rule "
 def reference(known: Primitive) -> str | None:
     """The name of a primitive for other processes; None if it has no rule.
 
+    >>> from yota.ir import catalog
     >>> reference(catalog.primitive("exp"))
     'exp'
     """
+    from yota.ir import catalog
+
     try:
         if catalog.primitive(known.name) is known:
             return known.name
@@ -56,12 +59,14 @@ def reference(known: Primitive) -> str | None:
 
 def find(name: str) -> Primitive:
     """The primitive of a `reference`; a user-defined rule must be loaded in this process too."""
+    from yota.ir import catalog
+
     if name.startswith(_RULE):
         return registry().primitive(name.removeprefix(_RULE))
     return catalog.primitive(name)
 
 
-_FORMAT = "2"
+_FORMAT = "3"
 _MOST_BYTES = 1 << 23
 """Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""
 _brought = Table(most=1_000)
@@ -114,31 +119,37 @@ def _read(function: Callable[..., Any], others: list[Any], values: tuple[Any, ..
     return Read(function, others, list(map(kinds, values)), ran=ran)
 
 
-def _files() -> Iterator[tuple[Path, str]]:
+def _files() -> Iterator[tuple[os.DirEntry[str], str]]:
     """Each file of yota, and its path in the package."""
-    for part, root in (("yota", Path(__file__).resolve().parent.parent), ("templates", templates())):
-        for place, _, names in os.walk(root):
-            for path in (Path(place, name) for name in names if not name.endswith(".pyc")):
-                yield path, f"{part}/{path.relative_to(root).as_posix()}"
+    pending = [(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "yota"), (str(templates()), "templates")]
+    for root, part in pending:
+        with os.scandir(root) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if entry.name != "__pycache__":
+                        pending.append((entry.path, f"{part}/{entry.name}"))
+                elif not entry.name.endswith(".pyc"):
+                    yield entry, f"{part}/{entry.name}"
 
 
 @functools.cache
 def _state_on_disk() -> str:
     """A digest of the paths, sizes and times of yota's files."""
-    states = ((path, path.stat()) for path, _ in _files())
+    states = ((entry.path, entry.stat()) for entry, _ in _files())
     return digest_of(sorted(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states))
 
 
 @functools.cache
 def state_of_yota() -> str:
     """A digest of the content of yota's files, independent of their location."""
-    return digest_of(sorted(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path, name in _files()))
+    contents = ((name, Path(entry.path).read_bytes()) for entry, name in _files())
+    return digest_of(sorted(f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in contents))
 
 
 def _versions() -> list[str]:
     # Tracing computes constants with NumPy's code for this processor.
     system = sys.version, sys.byteorder, platform.machine(), processor(), np.__version__
-    return [_FORMAT, registry().digest(), *system, *settings.of_code()]
+    return [_FORMAT, registry().content(), *system, *settings.of_code()]
 
 
 def _name(primitive: Primitive) -> str:
@@ -183,7 +194,7 @@ class Place:
         if record is None:
             return None
         first, *lines = record.split("\n")
-        with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, IndexError, EOFError):
             head = read(first, find, self.before.classes)
             found = self._made(head, lines, arguments) if lines else None
             self.records.insert(self._key, record)
@@ -198,13 +209,21 @@ class Place:
         tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
         captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
         contents = Contents.now(relied, fresh)
-        aux = None if head["form"] is None else ResultForm.read(head["form"])
-        rows = None if head["rows"] is None else CompressedRows(*head["rows"])
+        aux = rows = None
+        if head["form"] is not None:
+            from yota.tracing.results import ResultForm
+
+            aux = ResultForm.read(head["form"])
+        if head["rows"] is not None:
+            from yota.transform.sparse.csr import CompressedRows
+
+            rows = CompressedRows(*head["rows"])
         more = {name: head[name] for name in ("leaves", "relied")}
         gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
         if not gradient.fits([leaf.value for leaf in arguments.leaves]):
             raise ValueError("made for other values")
-        return gradient, SimpleNamespace(**head["source"])
+        compiled = None if head["compiled"] is None else marshal.loads(head["compiled"])
+        return gradient, SimpleNamespace(**head["source"], compiled=compiled)
 
     def save(self, gradient: Gradient, source: Any) -> None:
         """Store a tape and its generated source, if another process can use them."""
@@ -218,6 +237,7 @@ class Place:
                 "leaves": gradient.leaves,
                 "arrays": _places(gradient, after.parts),
                 "source": parts,
+                "compiled": None if hasattr(source, "kernels") else _bytes_of(source.text),
                 "form": gradient.aux and gradient.aux.written(),
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
                 "relied": dict(gradient.relied),
@@ -238,6 +258,11 @@ class Place:
                 made = record(after)
                 self.records.insert(self._key, made)
                 self.store.put(self._file, made)
+
+
+def _bytes_of(text: str) -> np.ndarray:
+    """The compiled text, which only the same version of Python reads: the key has it."""
+    return np.frombuffer(marshal.dumps(code_of(text)), np.uint8)
 
 
 def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:

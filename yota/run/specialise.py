@@ -5,28 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.ir.solved import on_target
-from yota.ir.tape import Tape
-from yota.run.bitwise import with_value
 from yota.run.machine.signals import EarlierIndexError, StaleTape
 from yota.run.progress import stage
-from yota.run.selects import Alone, Combination, Merged
 from yota.settings import TARGETS, settings
 from yota.structures import is_on_device
 from yota.tracing.captured.checks import Contents
 from yota.tracing.captured.mentions import Observed
-from yota.tracing.observation import Running
-from yota.tracing.record import Recording
-from yota.tracing.replay import CONVERSIONS, failing, stale
-from yota.tracing.results import ResultForm
-from yota.transform.rolling import roll
-from yota.transform.rolling.periods import Worth
-from yota.transform.sparse.csr import CompressedRows
+
+# Code that is read from the private cache runs without tracing and passes, so it does not load them.
+if TYPE_CHECKING:
+    from yota.ir.tape import Tape
+    from yota.run.selects import Merged
+    from yota.tracing.observation import Running
+    from yota.tracing.record import Recording
+    from yota.tracing.results import ResultForm
+    from yota.transform.rolling.periods import Worth
+    from yota.transform.sparse.csr import CompressedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +87,8 @@ def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callab
 
 def source_of(tape: Tape, target: Target, values: int) -> Any:
     """The generated NumPy or C source; see `compile_tape`."""
+    from yota.ir.solved import on_target
+
     generate: Callable[..., Any]
     stage("generating code")
     if is_in_c(target):
@@ -99,9 +100,11 @@ def source_of(tape: Tape, target: Target, values: int) -> Any:
 
 def is_in_c(target: Target) -> bool:
     """Whether the target is C and C can be compiled here."""
+    if target.name != "c":
+        return False
     from yota.run.machine import native
 
-    return target.name == "c" and native.is_available()
+    return native.is_available()
 
 
 def needed() -> None:
@@ -194,6 +197,8 @@ class Gradient:
 
     def valued(self, exact: Recording) -> Gradient:
         """The same gradient with the value as ``exact``, a recording of the same function, computes it."""
+        from yota.run.bitwise import with_value
+
         tape, captured = with_value(self.tape, self.captured, exact)
         contents = Contents((*self.contents.pairs, *exact.watched))
         return replace(self, tape=tape, captured=captured, contents=contents)
@@ -211,9 +216,14 @@ class Instead(Exception):
         self.what, self.ran = what, ran
 
 
-def rolled(recorded: Recording, worth: Worth = roll.LONG) -> Recording:
-    """A recording with loops in the place of ops that repeat, if it may have them."""
-    return replace(recorded, tape=roll.run(recorded.tape, worth)) if recorded.rolls else recorded
+def rolled(recorded: Recording, worth: Worth | None = None) -> Recording:
+    """A recording with loops in the place of ops that repeat, if it may have them.
+
+    worth: lengths from which they become a loop, by default `yota.transform.rolling.roll.LONG`.
+    """
+    from yota.transform.rolling import roll
+
+    return replace(recorded, tape=roll.run(recorded.tape, worth or roll.LONG)) if recorded.rolls else recorded
 
 
 @dataclass(slots=True, eq=False)
@@ -246,6 +256,8 @@ class Specialisation:
             except EarlierIndexError:
                 raise
             except (ValueError, IndexError):
+                from yota.tracing.replay import failing
+
                 # A mask with another number of true elements breaks shapes before its guard is checked.
                 named = zip((entry.variable for entry in tape.inputs), map(in_main_memory, inputs), strict=True)
                 found = failing(tape, dict(named)) if tape.guards else None
@@ -254,6 +266,8 @@ class Specialisation:
                 failed = found
             following = chosen.branches.get(_decision(tape, failed))
             if following is None:
+                from yota.tracing.replay import stale
+
                 fault = stale(tape.guards[failed[0]], failed[1], failed[0])
                 fault.missed = chosen
                 raise fault
@@ -273,6 +287,9 @@ def in_main_memory(value: Any) -> Any:
 
 def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
     """The key of a failed guard: a bool for a branch, otherwise its value."""
+    from yota.run.selects import Alone, Combination
+    from yota.tracing.replay import CONVERSIONS
+
     index, value = failed
     if isinstance(value, (Alone, Combination)):
         return index, value

@@ -14,7 +14,7 @@ import numpy as np
 from yota.emit.python.loop_functions import is_plain
 from yota.ir.catalog import item_of
 from yota.ir.infer import sample
-from yota.ir.inputs import Input
+from yota.ir.inputs import Input, Leaf
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
@@ -23,7 +23,7 @@ from yota.solvers.implicit import emitted
 from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import paused
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import record
 from yota.tracing.replay import evaluate
 
 _NUMBER = TensorType(np.dtype(float))

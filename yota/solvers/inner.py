@@ -12,12 +12,12 @@ import numpy as np
 
 from yota.errors import StaleTapeError, TracingError
 from yota.ir.callables import name_of
-from yota.ir.inputs import Input
+from yota.ir.inputs import Input, Leaf
 from yota.ir.tape import Tape
 from yota.run.machine.signals import StaleTape
 from yota.run.specialise import Target, compile_tape, simplified
 from yota.tracing.current import current, entered, is_tracing
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import record
 from yota.tracing.replay import evaluate
 from yota.tracing.trace import Trace
 

@@ -13,7 +13,7 @@ from yota.ir.callables import name_of
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.infer import sample
-from yota.ir.inputs import Input, spelled
+from yota.ir.inputs import Input, Leaf, spelled
 from yota.ir.location import where
 from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
@@ -23,7 +23,7 @@ from yota.optimize import dce
 from yota.tracing.current import current
 from yota.tracing.indices import offset
 from yota.tracing.interpreter import repeats
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import record
 from yota.tracing.results import ResultForm, taken_apart
 from yota.tracing.trace import Trace
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.ir.catalog import primitive
 from yota.ir.types import type_of
 
 if TYPE_CHECKING:
@@ -147,6 +146,8 @@ def guard_order(trace: Trace) -> None:
     """If what was recorded depends on how the arguments lie in memory, guard that."""
     if trace.ordered is None:
         return
+    from yota.ir.catalog import primitive
+
     builder, strided, element = trace.builder, primitive("strides"), primitive("getitem")
     builder.location = trace.ordered
     for entry in builder.inputs:

@@ -13,7 +13,7 @@ import numpy as np
 
 from yota.errors import TracingError, YotaError
 from yota.ir.callables import name_of
-from yota.ir.inputs import Part, Static
+from yota.ir.inputs import Leaf, Static
 from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
@@ -37,12 +37,6 @@ from yota.tracing.traced_sizes import Decision, Decisions, length, plain
 
 _REPEATS = 6
 """Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""
-
-
-class Leaf(Part):
-    """A number or array among the arguments."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import sysconfig
 from ast import AST
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
@@ -16,14 +15,14 @@ import numpy as np
 from yota.ir.location import Location
 
 if TYPE_CHECKING:
+    from yota.ir.compact_recording import Recorder
+    from yota.ir.tape import Op
     from yota.tracing.writers import Outlets
 import re
 from itertools import compress
 from operator import is_not
 
-from yota.ir.compact_recording import Recorder
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
@@ -41,7 +40,7 @@ def _home_of(package: str) -> str:
 _SCIPY = _home_of("scipy")
 _PACKAGES = (_OWN + os.sep, _NUMPY, _SCIPY)
 _DEEP = (_SCIPY, os.path.join(_NUMPY, "ma") + os.sep)
-_STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
+_STANDARD = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ", "<__array_function__")
 
 
 class _Kinds(dict[str, str]):

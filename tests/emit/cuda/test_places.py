@@ -14,10 +14,11 @@ from tests.cuda.hosted import load, needs_compiler
 from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc, unit
 from tests.cuda.replayed import ADDRESSES, replayed
 from yota.emit.targets.cuda import Form, generate
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.optimize.pipeline import run
 from yota.rules.registry import registry
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import record
 from yota.transform.reverse.backward import gradient_tape
 
 RANDOM = np.random.default_rng(11)

@@ -13,6 +13,7 @@ from yota.emit.c.statements import Sizes
 from yota.emit.language import filled
 from yota.emit.names import Names
 from yota.emit.tree import Assign, Fill, Rows, Statement
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize import inline
@@ -25,7 +26,6 @@ from yota.package.request import Request
 from yota.package.subject import Subject
 from yota.rules.registry import registry
 from yota.run.scalar_code import short_gradient, short_value
-from yota.tracing.record import Leaf
 from yota.transform.reverse.backward import Adjoints
 
 Recording: TypeAlias = "Subject | Adjoints | Derivative"

@@ -16,9 +16,9 @@ from yota.emit.c.lines import harmless
 from yota.emit.language import Language
 from yota.emit.names import Names, identifier
 from yota.errors import CodegenError
+from yota.ir.inputs import Leaf
 from yota.ir.types import TensorType, type_of
 from yota.package.subject import Subject
-from yota.tracing.record import Leaf
 
 _COLUMNS = 92
 Known: TypeAlias = Callable[["np.dtype[Any]"], bool]

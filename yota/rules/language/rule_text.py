@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from yota.errors import RuleError
-from yota.rules.language.display import show
 
 _LENGTH = 1_000_000
 _STATEMENT = 2_000
@@ -73,6 +71,8 @@ class Source:
     def fault(self, thing: Any, what: str, *, found: str | None = None, write: str) -> RuleError:
         """The error at ``thing``: what is wrong, what was found (by default its text), and a line that mends it."""
         if found is None:
+            from yota.rules.language.display import show
+
             found = self.excerpt(thing) if isinstance(thing, ast.AST) else show(thing)[:60]
         place = self.place(thing)
         line = self._line(place.line)
@@ -143,13 +143,3 @@ def shorten(text: str, width: int = 60) -> str:
     """``text`` on one line of at most ``width`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else flat[: width - 3] + "..."
-
-
-def read_file(path: Path) -> str:
-    """The text of a rule file."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as fault:
-        raise RuleError(
-            f"{path}:1:1: the file is not UTF-8 text\nfound: byte {fault.start}: {fault.reason}\nwrite: a text file"
-        ) from None

@@ -11,17 +11,18 @@ import numpy as np
 
 from yota.errors import RuleError
 from yota.rules.algebras.sympy_functions import exactly
+from yota.rules.functions import resolve
 from yota.rules.language.model import Rule
-from yota.rules.language.rule_text import Source, read_file
+from yota.rules.language.rule_text import Source
 from yota.rules.language.syntax import parse_all
 from yota.rules.laws import all_laws as laws
+from yota.rules.loading import read_file
 from yota.rules.proof import adjoints, conventions, partials
 from yota.rules.proof import value_forms as forms
 from yota.rules.proof.findings import FAULTS, Finding, Report, failed, finding, unmeasured
 from yota.rules.proof.generated_code import layouts, second_order
 from yota.rules.proof.libraries import absent, import_used, imported
 from yota.rules.registry import Registry, registry
-from yota.rules.rule_primitives import resolve
 
 POINTS = 16
 """Points at which each partial is measured."""

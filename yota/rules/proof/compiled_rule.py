@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.rules.language.model import Rule, refusal
 from yota.rules.laws import trials
 from yota.rules.registry import Registry
+from yota.run.derivatives.inside import record
 from yota.run.specialise import Target, compile_tape, simplified
 from yota.tracing.current import current
 from yota.tracing.intercept import recorded
-from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.transform.reverse.backward import Adjoints, gradient_tape
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from yota._resources import folder
 from yota.errors import RuleError
+from yota.rules.functions import resolve
 from yota.rules.language.model import Rule
 from yota.rules.language.rule_text import Place, Source
 from yota.rules.laws.vocabulary import callees
-from yota.rules.loading import shipped
+from yota.rules.loading import excerpts, shipped
 from yota.rules.registry import Registry
-from yota.rules.rule_primitives import resolve
 
 
 def imported(path: Path, rules: Sequence[Rule]) -> bool:
@@ -37,7 +37,8 @@ def import_used(rules: Sequence[Rule], known: Registry) -> None:
     A library that is not installed is left to `absent`.
     """
     pending, seen = list(rules), set[str]()
-    known_modules = {_module(part.target) for part in shipped(folder("rules")) if part.target is not None}
+    parts = [part for text in shipped(folder("rules")) for part in excerpts(*text)]
+    known_modules = {_module(part.target) for part in parts if part.target is not None}
     while pending:
         rule = pending.pop()
         sides = (*rule.primal.values(), *rule.partials.values(), *rule.adjoints.values(), *rule.kinks)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from yota.rules.language.model import Rule
-from yota.rules.language.rule_text import read_file
 from yota.rules.language.syntax import parse_all
 from yota.rules.laws import trials
 from yota.rules.laws.sampling import defaults, points
+from yota.rules.loading import read_file
 from yota.rules.proof import conventions, partials
 from yota.rules.proof import value_forms as forms
 from yota.rules.proof.compiled_rule import differentiable, results

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import StaleTapeError
+from yota.marks import MISSING
 from yota.run.machine.background import Later
 from yota.run.machine.c_dispatch import Form, guarded
 from yota.run.machine.python import made
@@ -21,8 +22,6 @@ from yota.structures import children, has_attributes, is_leaf, is_on_device, slo
 from yota.tracing.captured.checks import Check
 from yota.tracing.patching import ABSENT, content
 
-MISSING = object()
-"""Result of an entry for other argument types, or after a change of captured data."""
 _MOST = 400
 """Largest number of checks and parts in a generated entry; longer code takes long to compile."""
 _MOST_DEPTH = 20

@@ -10,13 +10,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from yota.ir.callables import Derived, Recipe
-from yota.marks import mark_of
+from yota.marks import MISSING, mark_of
 from yota.rules.registry import registry
 from yota.run.compiled import CLEARED, Compiled
-from yota.run.derivatives.call_entry import MISSING
 from yota.run.derivatives.differentiated import Differentiated, with_receiver
 from yota.run.derivatives.prepared import Prepared
-from yota.run.machine.c_dispatch import offer, quick, withdraw
 from yota.run.machine.cache import Table
 from yota.settings import settings
 from yota.tracing.captured.captured import Captured
@@ -132,7 +130,11 @@ class Derivative(Compiled):
         self.form = form
         self.latest: Any = None
         self.direct = Table(_MOST_DIRECT)
-        self.front = quick(self) if direct else self
+        self.front: Any = self
+        if direct:
+            from yota.run.machine.c_dispatch import quick
+
+            self.front = quick(self)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The derivative at these arguments."""
@@ -150,6 +152,8 @@ class Derivative(Compiled):
         self.latest = None
         self.direct.clear()
         if self.front is not self:
+            from yota.run.machine.c_dispatch import withdraw
+
             withdraw(self.front)
         self.form.forget(CLEARED)
 
@@ -185,6 +189,8 @@ class Derivative(Compiled):
             return
         self.direct.insert(key, self.latest)
         if self.front is not self:
+            from yota.run.machine.c_dispatch import offer
+
             offer(self.front, key, prepared.form(args))
 
 

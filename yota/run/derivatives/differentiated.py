@@ -5,17 +5,15 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-import yota.tape_methods
-import yota.tracing.loops  # noqa: F401
+import yota.tape_methods  # noqa: F401  (it attaches methods to tapes)
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived, name_of
-from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.run.compiled import CHANGED, Journal
@@ -26,62 +24,15 @@ from yota.run.machine.cache import Table
 from yota.run.progress import stage
 from yota.run.specialise import Gradient, Target, rolled
 from yota.tracing.captured.captured import Captured
-from yota.tracing.current import current
-from yota.tracing.implementations import when_loaded
-from yota.tracing.record import Leaf, Recording, record
-from yota.tracing.replay import inline
-from yota.tracing.results import ResultForm, taken_apart
-from yota.tracing.trace import Trace
-from yota.tracing.tracer import Tracer
-from yota.transform.reverse.backward import gradient_tape, zeros_like
-from yota.transform.rolling import roll
-from yota.transform.rolling.periods import Worth
 
-Forms: TypeAlias = Sequence[ResultForm]
+# Code that is read from the private cache runs without tracing and differentiating, so it does not load them.
+if TYPE_CHECKING:
+    from yota.ir.tape import Tape
+    from yota.tracing.record import Recording
+    from yota.tracing.results import ResultForm
+    from yota.transform.rolling.periods import Worth
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Inside:
-    """A call inside a trace.
-
-    function: the function to differentiate.
-    plain: the arguments with plain values.
-    """
-
-    trace: Trace
-    function: Callable[..., Any]
-    arguments: Arguments
-    plain: Arguments
-
-    def inline(self, tape: Tape, outer: Mapping[int, Any]) -> list[Any]:
-        """Record the ops of ``tape`` on the outer trace and return its outputs.
-
-        ``outer`` are the traced values that the function captured, by variable.
-        """
-        given = {entry.variable: leaf.value for entry, leaf in zip(tape.inputs, self.arguments.leaves, strict=False)}
-        return inline(tape, self.trace, {**given, **outer})
-
-
-@when_loaded("scipy")
-def _solvers() -> None:
-    import yota.solvers  # noqa: F401  (its files register what they record)
-
-
-def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inside:
-    """A call of ``function`` in the running trace of this thread."""
-    trace = current()
-    assert trace is not None
-    function, args = positional(function, args, kwargs)
-    arguments = sort_arguments(function, args)
-    return Inside(trace, function, arguments, replace(arguments, leaves=tuple(map(_plain, arguments.leaves))))
-
-
-def _plain(leaf: Leaf) -> Leaf:
-    """A leaf with its plain value."""
-    return replace(leaf, value=leaf.value._value()) if type(leaf.value) is Tracer else leaf
-
-
-# These imports register recorded forms of solvers, and attach methods to tapes.
+Forms: TypeAlias = "Sequence[ResultForm]"
 
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -199,8 +150,11 @@ class Differentiated:
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the result on the tape of a running trace."""
+        from yota.run.derivatives.inside import inside
+
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        layout, forms = layout_of(call.function, self.wrt, len(self.hidden), call.plain), list[ResultForm]()
+        layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
+        forms: list[ResultForm] = []
         how: dict[str, Any] = {"registry": call.trace.registry, "rolls": call.trace.rolls}
         recorded = rolled(self.recorded(call.function, call.plain, layout, forms, **how))
         gradient = self.derived(recorded, call.plain, layout, forms)
@@ -230,14 +184,16 @@ class Differentiated:
         mergeable = self.merges and not (found.aux or found.rows or found.relied)
         return replace(found, recorded=first) if mergeable else found
 
-    def worth(self, target: Target) -> Worth:
-        """Lengths from which ops that repeat become a loop."""
-        return roll.LONG
+    def worth(self, target: Target) -> Worth | None:
+        """Lengths from which ops that repeat become a loop, if they are not the usual ones."""
+        return None
 
     def recorded(
         self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
     ) -> Recording:
         """A recording of the function; ``forms`` receives the form of its auxiliary result."""
+        from yota.run.derivatives.inside import record
+
         function = _with_aux(function, forms) if self.has_aux else function
         return record(function, arguments.leaves, arguments.rebuild, **how)
 
@@ -248,6 +204,8 @@ class Differentiated:
 
         Adjoints of arrays are explicit zeros if they are zero.
         """
+        from yota.transform.reverse.backward import gradient_tape, zeros_like
+
         stage("differentiating")
         tape = recorded.tape
         variables = [tape.inputs[leaf].variable for leaf in layout.wanted]
@@ -276,6 +234,8 @@ class Differentiated:
 
 def _with_aux(function: Callable[..., Any], forms: list[ResultForm]) -> Callable[..., Any]:
     """``function``, which returns (value, aux), with a flat result; it appends the form of ``aux``."""
+    from yota.tracing.results import taken_apart
+
     name = name_of(function)
 
     def flat(*values: Any) -> Any:

@@ -12,24 +12,23 @@ import numpy as np
 
 from yota.errors import StaleTapeError
 from yota.ir.location import where
-from yota.ir.tape import Tape
 from yota.marks import Itself
 from yota.run.arguments import Arguments, sort_arguments
 from yota.run.collection import uncollected
 from yota.run.compiled import CONTENT, OTHER_WAY
-from yota.run.derivatives.call_entry import arrangement, as_items, entry, kind_of
 from yota.run.device import on_host, target_for
 from yota.run.dynamic import MOST_TAPES, follow
 from yota.run.gradient_layout import layout_of
-from yota.run.machine.c_dispatch import Form, split_form
 from yota.run.persistent import Place, place_of
-from yota.run.selects import Alone, Merged
 from yota.run.specialise import Gradient, Instead, Specialisation, Target, compile_tape, loaded, source_of
 from yota.tracing.captured.checks import Check, Contents, checks
 from yota.tracing.captured.reach import bearers
 
 if TYPE_CHECKING:
+    from yota.ir.tape import Tape
     from yota.run.derivatives.differentiated import Differentiated
+    from yota.run.machine.c_dispatch import Form
+    from yota.run.selects import Merged
 
 
 class Prepared:
@@ -75,6 +74,8 @@ class Prepared:
 
     def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
         """A fast path from the caller's arguments, which follow the ``hidden`` ones, to the results, if available."""
+        from yota.run.derivatives.call_entry import entry
+
         state = *self.state(), *map(Itself, hidden)
         if any(each.gradient.relied for each in self.tapes):
             return None
@@ -84,6 +85,9 @@ class Prepared:
 
     def form(self, args: tuple[Any, ...]) -> Form | None:
         """The generated function for dispatch in C, if it takes the arguments unchanged."""
+        from yota.run.derivatives.call_entry import arrangement, as_items, kind_of
+        from yota.run.machine.c_dispatch import Form, split_form
+
         gradient = self.root.gradient
         if not self._plain or gradient.tape.guards or self.root.branches:
             return None
@@ -130,6 +134,8 @@ class Prepared:
         return found
 
     def _compiled(self, gradient: Gradient, place: Place | None, merged: Merged | None) -> Specialisation:
+        from yota.run.selects import Merged
+
         captured = self.owner.captured
         captured.take(gradient.ran)
         # Changes that the function itself made to lists and caches during the trace do not invalidate the code.
@@ -224,6 +230,8 @@ class Prepared:
 
     def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
         """Record the branch that is taken now; merge the recording with the failed tape, or add it as another tape."""
+        from yota.run.selects import Alone
+
         missed = fault.missed
         guard = missed.gradient.tape.guards[fault.decision[0]]
         why = f"{where(guard.location)}{OTHER_WAY}"

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import json
 import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -21,18 +20,6 @@ import numpy as np
 from yota.errors import CodegenError, CompilerError
 from yota.run.machine.background import communicated
 from yota.run.machine.store import Store, digest_of
-
-
-@functools.cache
-def processor() -> str:
-    """The features of this processor: code for one processor does not run on every other."""
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            features = (line for line in lines if line.startswith(("flags", "Features")))
-            return next(features, "").partition(":")[2].strip()
-    except OSError:
-        return platform.processor()
-
 
 _FLAGS: tuple[str, ...] = (
     "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",

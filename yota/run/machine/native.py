@@ -21,9 +21,9 @@ import numpy as np
 from yota.emit.targets.generated import Source
 from yota.errors import CodegenError, CompilerError
 from yota.run.machine import compiler, python
-from yota.run.machine.compiler import Compiler, processor
+from yota.run.machine.compiler import Compiler
 from yota.run.machine.notices import warn_once
-from yota.run.machine.store import Store, digest_of, folder
+from yota.run.machine.store import Store, digest_of, folder, processor
 from yota.settings import settings
 
 if TYPE_CHECKING:

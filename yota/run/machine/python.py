@@ -10,10 +10,12 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from yota.emit.targets.generated import Source
 from yota.run.machine.signals import StaleTape
+
+if TYPE_CHECKING:
+    from yota.emit.targets.generated import Source
 
 _serial = itertools.count(1)
 _MOST_BYTES = 256 * 1024 * 1024
@@ -25,7 +27,7 @@ _pools: list[weakref.ref[deque[Any]]] = []
 def load(source: Source) -> Callable[..., Any]:
     """The function that ``source`` defines, in its own namespace.
 
-    ``linecache`` keeps the text as long as the function lives.
+    ``linecache`` keeps the text as long as the function lives. A source from the private cache has its code too.
     """
     filename = f"<yota {source.entry} #{next(_serial)}>"
     namespace: dict[str, Any] = {
@@ -33,7 +35,7 @@ def load(source: Source) -> Callable[..., Any]:
         "StaleTape": StaleTape,
         **source.constants,
     }
-    exec(compile(source.text, filename, "exec"), namespace)
+    exec(_named(getattr(source, "compiled", None) or code_of(source.text), filename), namespace)
     function: Callable[..., Any] = namespace[source.entry]
     lines = source.text.splitlines(keepends=True)
     # A modification time of None keeps linecache.checkcache from dropping an entry without a file.
@@ -42,6 +44,18 @@ def load(source: Source) -> Callable[..., Any]:
     if "_pool" in namespace:
         _bound(namespace["_pool"])
     return function
+
+
+@functools.lru_cache(1)
+def code_of(text: str) -> CodeType:
+    """The code of a generated module."""
+    return compile(text, "<yota>", "exec")
+
+
+def _named(code: CodeType, filename: str) -> CodeType:
+    """``code`` with another file name, in which errors show its lines."""
+    constants = (_named(each, filename) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_filename=filename, co_consts=tuple(constants))
 
 
 def made(text: str, objects: Mapping[str, Any]) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import os
+import platform
 import re
-import shlex
-import shutil
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,7 +22,7 @@ from yota.settings import settings
 MOST_FILES = 2_000
 MOST_BYTES = 256 * 1024 * 1024
 _DAY = 24 * 60 * 60
-_OWN = re.compile(r"(compiler-|headers-)?[0-9a-f]{40,64}\.(so|cubin|json|h|h\.gch)")
+_OWN = r"(compiler-|headers-)?[0-9a-f]{40,64}\.(so|cubin|json|h|h\.gch)"
 """Pattern of the names of cache files; users may keep other files in the folder."""
 _MINE = os.getuid() if hasattr(os, "getuid") else None
 
@@ -31,6 +30,17 @@ _MINE = os.getuid() if hasattr(os, "getuid") else None
 def folder() -> Path:
     """The folder of compiled files."""
     return settings.folder
+
+
+@functools.cache
+def processor() -> str:
+    """The features of this processor: code for one processor does not run on every other."""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            features = (line for line in lines if line.startswith(("flags", "Features")))
+            return next(features, "").partition(":")[2].strip()
+    except OSError:
+        return platform.processor()
 
 
 def digest_of(parts: Iterable[str]) -> str:
@@ -80,6 +90,8 @@ class Store:
                 with contextlib.suppress(OSError):
                     os.utime(place)  # the latest used are kept
                 return place
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="yota-") as scratch:
             fresh = Path(scratch, f"fresh{suffix}")
             make(fresh)
@@ -120,6 +132,8 @@ class Store:
 
     def write(self, place: Path, text: str) -> None:
         """Write a text to a file of this folder atomically."""
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
             fresh = Path(scratch, "fresh")
             fresh.write_text(text, encoding="utf-8")
@@ -128,6 +142,9 @@ class Store:
 
     def _kept(self, made: Path, name: str) -> Path:
         """Move a file into the store atomically."""
+        import shutil
+        import tempfile
+
         place = self.path / name
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
             fresh, digest = Path(scratch, "fresh"), Path(scratch, "digest")
@@ -143,9 +160,11 @@ class Store:
 
     def _forget(self) -> None:
         """Remove the least recently used files above the bounds, and files of killed processes."""
+        import shutil
+
         found = []
         with os.scandir(self.path) as entries:
-            places = [entry for entry in entries if entry.name.startswith("making-") or _OWN.fullmatch(entry.name)]
+            places = [entry for entry in entries if entry.name.startswith("making-") or re.fullmatch(_OWN, entry.name)]
         for entry in places:
             with contextlib.suppress(OSError):
                 state = entry.stat(follow_symlinks=False)
@@ -179,6 +198,8 @@ def _spare(path: Path, reason: str) -> Store:
         f"compiled code cannot be kept in {path} ({reason}), so that every process compiles anew; "
         "make room there, or name a folder of your own in YOTA_CACHE_DIR"
     )
+    import tempfile
+
     with _sparing:
         if path not in _spares:
             made = tempfile.mkdtemp(prefix="yota-")
@@ -190,6 +211,8 @@ def _spare(path: Path, reason: str) -> Store:
 def _drop(folder: str, process: int) -> None:
     """Remove a folder at the end of the process that created it, but not of a forked process."""
     if os.getpid() == process:
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -217,6 +240,8 @@ def _refusal(path: Path) -> str:
         return f"it is a symbolic link, whose target may change; name the target: YOTA_CACHE_DIR={target}"
     if not stat.S_ISDIR(state.st_mode) or _is_private(path) or _is_foreign(path):
         return ""
+    import shlex
+
     return f"others may write there; run: chmod 700 {shlex.quote(str(path))}, or name another folder in YOTA_CACHE_DIR"
 
 

@@ -187,10 +187,11 @@ def _specimen(known: Any, name: str, targets: Sequence[str]) -> dict[str, str]:
     """The code of value and gradient of ``sum(primitive(...))`` for each target, or why there is none."""
     import numpy as np
 
+    from yota.ir.inputs import Leaf
     from yota.optimize.pipeline import run
     from yota.rules.proof.specimens import operands
+    from yota.run.derivatives.inside import record
     from yota.tracing.intercept import recorded
-    from yota.tracing.record import Leaf, record
     from yota.transform.reverse.backward import gradient_tape
 
     rule = known.rules(name)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from yota.tracing.captured.reach import Reach
 from yota.tracing.captured.snapshots import State, same
 from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
-from yota.tracing.randomness import is_generator
-from yota.tracing.record import Surroundings
+
+if TYPE_CHECKING:
+    from yota.tracing.record import Surroundings
 
 
 class Captured:
@@ -114,6 +115,9 @@ class Captured:
 
     def surroundings(self, arguments: Iterable[Any] = ()) -> Surroundings:
         """Captured data, and objects in the ``arguments``, that tracing needs."""
+        from yota.tracing.randomness import is_generator
+        from yota.tracing.record import Surroundings
+
         parts = [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]
         return Surroundings(list(filter(is_generator, parts)))
 

@@ -9,7 +9,7 @@ import functools
 import sys
 from typing import Any
 
-from yota.ir.catalog import original
+from yota.ir.callables import original
 from yota.tracing.current import paused
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced, is_tracer

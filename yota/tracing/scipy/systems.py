@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from yota.ir.catalog import original
+from yota.ir.callables import original
 from yota.ir.linear_solvers import Direct, Factored, Iterative
 from yota.tracing.current import current, paused
 from yota.tracing.implementations import records
