@@ -42,6 +42,7 @@ CASES = {
     "rows": (lambda _: yota.jacobian(lambda x: np.tanh(MATRIX @ x)), (MATRIX[0],)),
     "batch": (lambda target: yota.batch(yota.value_and_grad(energy), target=target), (np.stack([X, 2 * X]),)),
     "all sizes": (lambda _: yota.value_and_grad(energy, args={"x": "float64[N]"}), (X,)),
+    "scan": (lambda _: yota.gradient(lambda x: yota.scan(lambda c, t: (c * t, c), 0.5, x)[0]), (X,)),
     "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
 }
 COMPILED = pytest.mark.skipif(not native.is_available(), reason="no C compiler")

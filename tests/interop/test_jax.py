@@ -191,6 +191,11 @@ def test_jax_s_functions_are_primitives(exact: None) -> None:
     np.testing.assert_allclose(yota.hessian(loss)(X, 2.5), jax.hessian(native)(X, 2.5), rtol=1e-12)
 
 
+def test_there_and_back_under_jit(exact: None) -> None:
+    f = wrap(lambda x: primitive(lambda x: jnp.sum(jnp.cos(x) ** 2))(x) * 2)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(jnp.asarray(X)), -2 * np.sin(2 * X), rtol=1e-12)
+
+
 def test_branches_and_precision_are_refused_or_chosen() -> None:
     def f(x: Any) -> Any:
         return x**2 if x[0] > 0 else x

@@ -159,6 +159,10 @@ def test_what_the_function_captured_may_change() -> None:
         (lambda: wrap(np.sin)(torch.ones(3, dtype=torch.bfloat16)), r"a tensor of torch\.bfloat16.*x\.float\(\)"),
         (lambda: wrap(np.sin)(torch.eye(3).to_sparse()), r"a tensor of torch\.sparse_coo.*x\.to_dense\(\)"),
         (lambda: wrap(np.sin)(torch.ones(2, device="meta")), "tensors on meta, which NumPy and CuPy do not reach"),
+        (
+            lambda: torch.autograd.functional.jacobian(wrap(lambda x: np.sin(x) * x[0]), torch.ones(2), vectorize=True),
+            r"vectorize=True or is_grads_batched=True.*torch\.func\.jacrev",
+        ),
         (lambda: wrap(np.add)(torch.ones(2), torch.ones(2, device="meta")), r"on cpu and meta; move them to one"),
         (lambda: wrap(lambda x: np.longdouble(x))(torch.ones(2)), "which PyTorch does not have"),
         (lambda: wrap(lambda x, s: x)(torch.ones(2), {1}), "a set, which is neither an array nor hashable"),

@@ -281,7 +281,9 @@ class _Library:
                 'jax.config.update("jax_enable_x64", True), or pass x.astype(np.float32)'
             )
         try:
-            return np.array(self._jit(function)(*arrays))
+            # Within `jit`, to find the shapes of results.
+            with jax.ensure_compile_time_eval():
+                return np.array(self._jit(function)(*arrays))
         except jax.errors.ConcretizationTypeError as fault:
             raise ArgumentError(
                 "a JAX function uses a traced value in a branch or a shape, which XLA does not support. Use jnp.where "

@@ -199,6 +199,11 @@ def _array(map: Map, tensor: Any) -> Any:
     try:
         found = tensor.detach().resolve_conj().resolve_neg().numpy()
     except (TypeError, RuntimeError) as fault:
+        if "Batching rule" in str(fault):
+            raise ArgumentError(
+                f"{map} was called under vectorize=True or is_grads_batched=True, which cannot call Python; use "
+                "torch.func, such as torch.func.jacrev"
+            ) from None
         kind = f"{tensor.layout}" if tensor.layout is not torch.strided else f"{tensor.dtype}"
         raise ArgumentError(
             f"{map} was called with a tensor of {kind}, which NumPy does not have ({fault}). Convert it: x.to_dense(), "

@@ -141,8 +141,7 @@ def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator
             continue
         seen.add(module.__name__)
         for name in names:
-            # yota loads its own names when they are read first.
-            value = getattr(module, name, None) if module.__name__ == "yota" else vars(module).get(name)
+            value = vars(module).get(name)
             if isinstance(value, types.ModuleType):
                 pending.append(value)
             elif isinstance(value, types.FunctionType) and not is_librarys(value):

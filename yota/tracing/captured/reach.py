@@ -276,6 +276,10 @@ class Reach:
                     self._watch("size", names)
                 found += [self._variable(names, name) for name in sorted(mentioned)]
         for names in self._libraries:
+            if names.get("__name__") == "yota":
+                # Names that yota loads when they are first read.
+                for name in self._attributes.intersection(names["__all__"]):
+                    getattr(sys.modules["yota"], name)
             # Members that the user adds to a library are tracked; its own code is not.
             values = [self._variable(names, name) for name in sorted(names.keys() & self._attributes)]
             found += [value for value in values if isinstance(value, types.ModuleType)]
