@@ -434,6 +434,16 @@ FAULTS = {
 }
 
 
+def test_readers_that_raise_are_named_where_results_stay_in_chunks():
+    blocks = [dask.delayed(failing)(number) for number in range(6)]
+    points = da.concatenate([da.from_delayed(each, (20, 3), float) for each in blocks])
+    rows = jacobian(lambda w, X: np.tanh(X @ w), over="X")(W, blocks)
+    for found in (rows, yota.batch(yota.gradient(lambda x: np.sum(x**3)))(points)):
+        with pytest.raises(ChunkError, match=r"chunk 3 of the data of .* could not be made: OSError: no such disk"):
+            found.compute()
+        np.testing.assert_allclose(found.blocks[1].compute(), found.blocks[:2].compute()[20:])
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_named(fg, name):
     data, kind, pattern = FAULTS[name]

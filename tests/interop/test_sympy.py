@@ -158,6 +158,14 @@ def test_orders_of_polygamma_and_branches_of_zeta() -> None:
     close(yota.gradient(yota.from_sympy(sympy.polygamma(1, x), x))(1.5), numbers(sympy.polygamma(2, x), {x: 1.5}).real)
 
 
+@pytest.mark.parametrize("at", [-1.5, 0.5, 3.0])
+def test_the_zeta_function_left_and_right_of_its_pole(at: float) -> None:
+    expression = x * sympy.zeta(x)
+    close(yota.from_sympy(expression, x)(at), numbers(expression, {x: at}).real)
+    close(yota.grad(yota.from_sympy(expression, x), at)[0], numbers(expression, {x: at}).real, 12)
+    close(yota.gradient(yota.from_sympy(expression, x))(at), slope(expression, {x: at}, x), 10)
+
+
 def test_complex_numbers() -> None:
     expression = (x + 2 * sympy.I) ** 2 * exp(sympy.I * x) + (-1) ** Rational(1, 3)
     close(yota.from_sympy(expression, x)(0.4 + 0.1j), complex(expression.subs(x, 0.4 + 0.1j).evalf(30)))
@@ -373,6 +381,7 @@ def test_expressions_that_share_parts_stay_short() -> None:
         ((X, n), Sum(X[i] ** 2, (i, 0, n - 1)), (np.array([1.0, 2.0]), 2)),
         ((), sympy.Integer(3) / 4, ()),
         ("x", x + 1, (2.0,)),
+        ("x, y", sympy.Symbol("x") - sympy.Symbol("y"), (2.0, 5.0)),
         ((sympy.Function("g")(x), sympy.Symbol("lambda")), sympy.Function("g")(x) * sympy.Symbol("lambda"), (2.0, 3.0)),
     ],
     ids=str,

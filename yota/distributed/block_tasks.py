@@ -12,21 +12,14 @@ from dask.highlevelgraph import HighLevelGraph
 
 from yota.distributed.chunks import Chunked
 
-__all__ = ["Source", "sources"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """How the blocks of one chunk are produced.
 
-    Parameters
-    ----------
-    keys
-        Keys of the blocks.
-    tasks
-        Key and task in execution order, each with the keys of results that are not needed afterwards.
-    others
-        Keys of results that other chunks need too, or that are already in worker memory.
+    keys: keys of the blocks.
+    tasks: key and task in execution order, each with the keys of results that are not needed afterwards.
+    others: keys of results that other chunks need too, or that are already in worker memory.
     """
 
     keys: tuple[Any, ...]

@@ -21,20 +21,6 @@ from yota.run.arguments import names_of
 from yota.run.device import to_cuda
 from yota.structures import is_on_device, mapped
 
-__all__ = [
-    "Call",
-    "Chunked",
-    "aligned",
-    "beyond",
-    "described",
-    "in_line",
-    "joined",
-    "later",
-    "rows_of",
-    "taken",
-    "task_name",
-]
-
 Place = int | str
 Like = tuple[np.dtype[Any], tuple[int, ...], bool]
 """Dtype, shape without the sample axis, and whether arrays are on a GPU."""
@@ -45,18 +31,10 @@ _FIRST: Mapping[str, int] = {}
 class Chunked:
     """One argument in chunks.
 
-    Parameters
-    ----------
-    name
-        Name of the argument.
-    keys
-        Keys of its blocks in the graph.
-    rows
-        Number of samples of each block; None if unknown before it is read.
-    collections
-        The Dask collections of the blocks.
-    like
-        Dtype, shape and device of the blocks; None if unknown.
+    keys: keys of its blocks in the graph.
+    rows: number of samples of each block; None if unknown before it is read.
+    collections: the Dask collections of the blocks.
+    like: None if unknown.
     """
 
     name: str
@@ -94,10 +72,7 @@ def taken(
 ) -> tuple[list[tuple[str, Place, Any]], Call]:
     """Name, position and value of the arguments with samples, and all other arguments.
 
-    Raises
-    ------
-    ArgumentError
-        If ``over`` names a missing argument, or omits one that is in chunks.
+    Raises ArgumentError if ``over`` names a missing argument, or omits one that is in chunks.
     """
     names = names_of(function, len(args))
     places: dict[str, Place] = {
@@ -124,10 +99,7 @@ def taken(
 def aligned(arguments: Sequence[tuple[str, Any]], axes: Mapping[str, int] = _FIRST) -> list[Chunked]:
     """Arguments with equal chunks of the same samples, along ``axes``, by default the first axis.
 
-    Raises
-    ------
-    ArgumentError
-        If an argument is not data in chunks, or the numbers of samples differ.
+    Raises ArgumentError if an argument is not data in chunks, or the numbers of samples differ.
     """
     lead = next(((name, value) for name, value in arguments if not isinstance(value, np.ndarray)), None)
     if lead is None:
@@ -236,13 +208,7 @@ def in_line(value: Any) -> Any:
 
 
 def rows_of(names: Sequence[str], blocks: Sequence[Any]) -> int:
-    """Number of samples of all blocks of a chunk.
-
-    Raises
-    ------
-    ArgumentError
-        If the numbers differ.
-    """
+    """Number of samples of all blocks of a chunk. Raises ArgumentError if the numbers differ."""
     counts = [0 if block is None else len(block) if block.ndim else -1 for block in blocks]
     if len(set(counts)) > 1 or -1 in counts:
         listed = ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=True))

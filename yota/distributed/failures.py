@@ -11,8 +11,6 @@ from dask.optimization import cull
 
 from yota.errors import ChunkError, YotaError
 
-__all__ = ["failure", "of_reading", "unmade"]
-
 
 def failure(what: str, number: int, blocks: Sequence[Any], error: Exception) -> ChunkError:
     """The error for a chunk whose computation raised an error."""
@@ -27,16 +25,8 @@ def _said(error: Exception) -> str:
 def of_reading(what: str, graph: Mapping[Any, Any], groups: Mapping[Any, range], error: Exception) -> Exception:
     """The error for chunks that could not be read; ``error`` itself if the chunks are unknown.
 
-    Parameters
-    ----------
-    what
-        Names of the data.
-    graph
-        All tasks.
-    groups
-        Keys of the tasks for chunks, and the chunk numbers.
-    error
-        The raised error.
+    what: names of the data.
+    groups: keys of the tasks for chunks, and the chunk numbers.
     """
     failed = next((key for key in _failed(error) if key in graph), None)
     if isinstance(error, YotaError) or failed is None:

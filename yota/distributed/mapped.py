@@ -11,23 +11,19 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
 from yota.api.freezing import pickled
+from yota.distributed.block_tasks import sources
 from yota.distributed.chunks import Call, Chunked, aligned, beyond, task_name
-from yota.distributed.sums import Work, known
+from yota.distributed.sums import Group, Packed, Work, known
 from yota.errors import ArgumentError
 from yota.ir.inputs import Leaf
 from yota.run.arguments import names_of
 from yota.structures import flatten, is_leaf, rebuild
 
-__all__ = ["mapped_over", "over_points"]
-
 
 def over_points(batched: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
     """The results of a batched function for Dask arrays, as Dask arrays; None if no argument is one.
 
-    Raises
-    ------
-    ArgumentError
-        If points are in chunks of different sizes, or in other containers.
+    Raises ArgumentError if points are in chunks of different sizes, or in other containers.
     """
     if not any(isinstance(each, da.Array) for each in args):
         return None
@@ -70,29 +66,19 @@ def mapped_over(
 ) -> Any:
     """The results of a function for each chunk, as Dask arrays.
 
-    Parameters
-    ----------
-    title
-        Name of the function.
-    function
-        Takes the arguments.
-    call, data
-        The arguments, as `taken` gives them.
-    chunks
-        The arguments with points.
-    like
-        Sample results.
-    axes
-        Axis of the points in each result; None for shared results.
+    call, data: the arguments, as `taken` gives them.
+    chunks: the arguments with points.
+    like: sample results.
+    axes: axis of the points in each result; None for shared results.
     """
     shared, name, functions = task_name("arguments"), task_name(title.replace(" ", "_")), pickled(function)
     known(functions, function)
-    graph: dict[Any, Any] = {
-        shared: Work(functions, title, tuple(name for name, *_ in data), tuple(place for _, place, _ in data), call)
-    }
-    for number, keys in enumerate(zip(*(each.keys for each in chunks), strict=True)):
-        graph[name, number] = (_of_chunk, shared, number, *keys)
-    given = HighLevelGraph.merge(*(source.__dask_graph__() for each in chunks for source in each.collections))
+    names, places, _ = zip(*data, strict=True)
+    graph: dict[Any, Any] = {shared: Work(functions, title, names, places, call)}
+    found, given = sources(chunks)
+    for number, source in enumerate(found):
+        group = Group(number, Packed((source,)), tuple(source.others))
+        graph[name, number] = (_of_chunk, shared, group, *group.others)
     base = beyond(given, name, graph)
     parts = zip([part for _, part in _arrays(like)], axes, strict=True)
     return rebuild(like, iter([_array(base, name, number, *each, chunks[0]) for number, each in enumerate(parts)]))
@@ -110,10 +96,12 @@ def _array(base: HighLevelGraph, name: str, number: int, part: Any, axis: int | 
     return da.Array(beyond(base, label, graph), label, chunks, dtype=part.dtype)
 
 
-def _of_chunk(work: Work, number: int, *blocks: Any) -> list[Any]:
+def _of_chunk(work: Work, group: Group, *given: Any) -> list[Any]:
     def use(arrays: Sequence[Any]) -> list[Any]:
         args, kwargs = work.call.filled(work.places, arrays)
         return [part for _, part in flatten(known(work.functions)(*args, **kwargs)) if is_leaf(part)]
 
-    found: list[Any] = work.of(number, blocks, use)
+    (source,) = group.sources.value
+    blocks = work.read(group.first, lambda: source.blocks(group.values(given)))
+    found: list[Any] = work.of(group.first, blocks, use)
     return found

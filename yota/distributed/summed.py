@@ -33,8 +33,6 @@ from yota.run.gradient_layout import Wrt
 from yota.run.machine.cache import Table
 from yota.structures import flatten
 
-__all__ = ["Over", "Summed", "refuse"]
-
 Over = int | str | tuple[int | str, ...]
 _FAN = 16
 """Number of sums that one task adds: a power of two."""
@@ -60,18 +58,10 @@ class _Tasks:
 
 
 class Summed(Derived):
-    """A sum over chunks.
+    """A sum over chunks; for the options see `yota.distributed.value_and_grad`.
 
-    Parameters
-    ----------
-    recipe, what
-        See `Derived`.
-    function
-        The function to differentiate.
-    wrt, over, reduction, target, strict, check
-        See `yota.distributed.value_and_grad`.
-    with_value
-        Whether to return the value too.
+    function: the function to differentiate.
+    with_value: whether to return the value too.
     """
 
     def __init__(
@@ -261,13 +251,7 @@ def _threads() -> int:
 
 
 def refuse(function: Callable[..., Any], wrt: Wrt, places: Sequence[int | str], count: int) -> None:
-    """Refuse derivatives by data.
-
-    Raises
-    ------
-    ArgumentError
-        If ``wrt`` names an argument that holds samples.
-    """
+    """Raise ArgumentError if ``wrt`` names an argument that holds samples."""
     names = names_of(function, count)
     several = (wrt,) if isinstance(wrt, (int, str)) else range(count) if wrt is None else wrt
     for each in several:

@@ -22,8 +22,6 @@ from yota.run.device import to_cpu
 from yota.run.machine.cache import Table
 from yota.structures import flatten, is_leaf, mapped, rebuild
 
-__all__ = ["Group", "Work", "added", "finished", "known", "of_group"]
-
 Part = tuple[int, Any]
 """Number of samples, and value and gradient."""
 
@@ -40,22 +38,13 @@ _WAITS = 1e-3
 class Work:
     """The computation for each chunk.
 
-    Parameters
-    ----------
-    functions
-        The pickled compiled function, or for sums two: one for chunks, one for the samples of a check.
-    title
-        Name of the user's function.
-    names
-        Names of the arguments that hold samples.
-    places
-        Their positions or keywords.
-    call
-        The arguments that all chunks share.
-    is_mean
-        Whether the value is a mean over samples.
-    with_value
-        Whether the value is returned with the gradient.
+    functions: the pickled compiled function, or for sums two: one for chunks, one for the samples of a check.
+    title: name of the user's function.
+    names: names of the arguments that hold samples.
+    places: their positions or keywords.
+    call: the arguments that all chunks share.
+    is_mean: whether the value is a mean over samples.
+    with_value: whether the value is returned with the gradient.
     """
 
     functions: bytes
@@ -66,14 +55,15 @@ class Work:
     is_mean: bool = False
     with_value: bool = True
 
-    def of(self, number: int, blocks: Sequence[Any], use: Callable[[Sequence[Any]], Any]) -> Any:
-        """The result of ``use`` for the blocks of a chunk, as arrays.
+    def read(self, number: int, blocks: Callable[[], list[Any]]) -> list[Any]:
+        """The blocks of a chunk. Raises ChunkError, which names the chunk, if anything fails."""
+        try:
+            return blocks()
+        except Exception as error:
+            raise unmade(number, f"the data of {self.title}", error) from error
 
-        Raises
-        ------
-        ChunkError
-            If anything fails; the message names the chunk.
-        """
+    def of(self, number: int, blocks: Sequence[Any], use: Callable[[Sequence[Any]], Any]) -> Any:
+        """The result of ``use`` for the blocks, as arrays. Raises ChunkError, which names the chunk, if that fails."""
         try:
             blocks = tuple(map(joined, blocks))
             return use(blocks)
@@ -104,24 +94,19 @@ class Packed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Adjacent chunks for one task.
+    """Adjacent chunks for one task: the number of the first, the source of each, and the keys of other results.
 
-    Parameters
-    ----------
-    first
-        Number of the first chunk.
-    sources
-        The source of each chunk.
-    others
-        Keys of results of other tasks.
-    checked
-        Number of the chunk to check.
+    checked: number of the chunk to check.
     """
 
     first: int
     sources: Packed
     others: tuple[Any, ...]
-    checked: int
+    checked: int = -1
+
+    def values(self, given: Sequence[Any]) -> dict[Any, Any]:
+        """The results of other tasks by key."""
+        return dict(zip(self.others, given, strict=True))
 
 
 _loaded = Table(most=64)
@@ -141,14 +126,11 @@ def of_group(work: Work, group: Group, *given: Any) -> Part | None:
     """The sum over some chunks, one after the other."""
     with ThreadPoolExecutor(1) as thread:
         sources = group.sources.value
-        reading = _Reading(sources, dict(zip(group.others, given, strict=True)), thread)
+        reading = _Reading(sources, group.values(given), thread)
 
         def part(place: int) -> Part | None:
             number = group.first + place
-            try:
-                blocks = reading.blocks(place)
-            except Exception as error:
-                raise unmade(number, f"the data of {work.title}", error) from error
+            blocks = work.read(number, lambda: reading.blocks(place))
             found: Part | None = work.of(
                 number, blocks, lambda arrays: _of_chunk(work, number == group.checked, arrays)
             )
@@ -204,10 +186,7 @@ def _spread(block: Any) -> Any:
 def _check(work: Work, function: Callable[..., Any], blocks: Sequence[Any]) -> None:
     """Compare the loss of some samples with the combined losses of two parts of them.
 
-    Raises
-    ------
-    ArgumentError
-        If they differ by more than rounding.
+    Raises ArgumentError if they differ by more than rounding.
     """
 
     def of(part: slice) -> list[Any]:
@@ -267,10 +246,7 @@ def _typed(value: Any, like: Any) -> Any:
 def finished(work: Work, parts: Sequence[Part | None], starts: Sequence[int] = ()) -> Any:
     """The caller's result from the sum over all chunks; for ``starts`` see `added`.
 
-    Raises
-    ------
-    ChunkError
-        If there are no samples.
+    Raises ChunkError if there are no samples.
     """
     total = added(parts, starts)
     if total is None:

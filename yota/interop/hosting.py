@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,40 +19,16 @@ from yota.tracing.intercept import recorded
 from yota.tracing.methods import is_traced
 
 
-class Library(Protocol):
-    """The interface to a library."""
-
-    @property
-    def name(self) -> str:
-        """Name of the library."""
-
-    @property
-    def trees(self) -> Any:
-        """The module with ``tree_flatten`` and ``tree_unflatten``."""
-
-    def run(self, function: Callable[..., Any], arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
-        """The result of a library function for NumPy arrays, in its own memory."""
-
-    def vjp(self, function: Callable[..., Any], operands: Any) -> tuple[Any, Callable[[Any], Any]]:
-        """The result for a tuple of arrays, and its pullback."""
-
-    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Callable[..., Any]:
-        """The function mapped over points."""
-
-    def is_smooth(self, array: Any) -> bool:
-        """Whether the dtype of an array is floating-point or complex."""
-
-    def joined(self, arrays: Sequence[Any]) -> Any:
-        """Arrays concatenated to one vector."""
-
-
 class Host:
     """A library function of several arrays with one result, called with NumPy arrays.
 
     name: name in messages and on tapes.
+    library: its ``name``; ``trees``, the module with ``tree_flatten``; ``run(function, arrays)``, the result in memory
+        of its own; ``vjp(function, operands)``, the result and its pullback; ``vmap(function, axes)``;
+        ``is_smooth(array)``, whether it is floating-point or complex; ``joined(arrays)``, one vector.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], library: Library) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], library: Any) -> None:
         self.name, self.function, self.library = name, function, library
         self.__name__ = f"{name} of {library.name}"
         self._over: dict[Hashable, Host] = {}
@@ -61,23 +37,14 @@ class Host:
         return f"<{self.__name__}>"
 
     def __reduce__(self) -> Any:
-        """Raise an error: the function cannot be pickled as part of a tape or of compiled code.
-
-        Raises
-        ------
-        ArgumentError
-            Always.
-        """
+        """Raise ArgumentError: the function cannot be pickled as part of a tape or of compiled code."""
         raise ArgumentError(
             f"{self.__name__} is on this tape, and belongs to this process; pickle the derivative, such as "
             "yota.value_and_grad(f), which another process traces anew"
         )
 
     def __call__(self, *operands: Any) -> np.ndarray[Any, Any]:
-        """The result.
-
-        Raises ArgumentError if the function raises anything.
-        """
+        """The result. Raises ArgumentError if the function raises anything."""
         try:
             # The library's own code is not recorded.
             with paused():
@@ -116,7 +83,7 @@ class Host:
 class _Tree(Host):
     """A function of trees for one structure of its arguments; several results are one vector."""
 
-    def __init__(self, flat: Callable[..., tuple[list[Any], Any]], name: str, library: Library) -> None:
+    def __init__(self, flat: Callable[..., tuple[list[Any], Any]], name: str, library: Any) -> None:
         self.parts: dict[Hashable, tuple[Any, list[tuple[tuple[int, ...], str]]]] = {}
 
         def packed(*operands: Any) -> Any:
@@ -147,7 +114,7 @@ def _kind(operands: Sequence[Any]) -> Hashable:
     return tuple((tuple(np.shape(each)), _dtype(each)) for each in operands)
 
 
-def hosted(f: Callable[..., Any], library: Library) -> Callable[..., Any]:
+def hosted(f: Callable[..., Any], library: Any) -> Callable[..., Any]:
     """``f``, a function of library arrays, as a function of NumPy arrays that yota records as one op."""
     record = recorded(registry().primitive("hosted"))
     name = name_of(f)

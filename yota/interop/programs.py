@@ -16,7 +16,8 @@ from yota.ir.callables import Derived
 from yota.rules.language.model import Call, Expression, Literal, Name
 from yota.rules.language.statics import OPERATORS, arithmetic
 from yota.rules.registry import registry
-from yota.tracing.intercept import recorded
+from yota.tracing.implementations import FORMS
+from yota.tracing.intercept import on_traced, recorded
 
 _MOST_TERMS = 10_000_000
 _NUMBERS = (bool, int, float, complex)
@@ -199,8 +200,17 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
     "trace": lambda run, a: np.trace(a, axis1=-2, axis2=-1),
     "eye": lambda run, n: np.eye(n),
     "zeros": lambda run, m, n: np.zeros((m, n)),
+    "riemann": lambda run, s: _riemann()(s),
 }
 """Functions in addition to the primitives of rules."""
+
+
+@functools.cache
+def _riemann() -> Callable[..., Any]:
+    """The zeta function of one argument, which SciPy also has left of 1."""
+    home = import_module("scipy.special")
+    import_module("yota.tracing.scipy.distribution_formulas")
+    return on_traced(home.zeta, FORMS["scipy.special", "zeta"])  # type: ignore[no-any-return]
 
 
 @functools.cache

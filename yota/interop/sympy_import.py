@@ -214,7 +214,7 @@ class Steps:
         return self.call("multiply", factor, self.call("zeta", Literal(value + 1), x))
 
     def _zeta(self, s: Expression, x: Expression | None = None) -> Expression:
-        return self.call("zeta", s, x or Literal(1))
+        return self.call("riemann", s) if x is None else self.call("zeta", s, x)
 
     def _elliptic_e(self, *parts: Expression) -> Expression:
         return self.call("ellipe" if len(parts) == 1 else "ellipeinc", *parts)
@@ -413,6 +413,7 @@ def program(
     Raises ArgumentError if they contain an unknown function or symbol.
     """
     names: dict[Any, str] = {}
+    symbols = [each.strip() for each in symbols.split(",")] if isinstance(symbols, str) else symbols
     given = symbols if isinstance(symbols, (list, tuple, sympy.Tuple)) else (symbols,)
     arguments = [_argument(each, place, names) for place, each in enumerate(given)]
     reader = ProgramReader(names, functions)

@@ -20,8 +20,6 @@ from typing import Any
 from yota.errors import CodegenError, CompilerError, DeviceError
 from yota.settings import configure, settings
 
-__all__ = ["Line", "examined", "report"]
-
 _NEEDED = ("numpy", "sympy", "jinja2", "optree")
 _OPTIONAL = ("scipy", "mpmath", "typer", "rich", "pygments", "cloudpickle", "threadpoolctl")
 _NAMED = ("jax", "torch", "dask", "distributed", "joblib", "scikit-learn")
@@ -31,17 +29,7 @@ _VARIABLES = re.compile(r"YOTA_.*|CC|OMP_.*|OPENBLAS_.*|MKL_.*|BLIS_.*|CUDA_(PAT
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the report.
-
-    Parameters
-    ----------
-    name
-        Name of the item.
-    found
-        Description of the item.
-    broken
-        Whether the item is present and does not work.
-    """
+    """One line of the report: an item, and whether it is present and does not work."""
 
     name: str
     found: str
