@@ -25,7 +25,7 @@ COPIES = """
     diag_indices_from diagflat digitize dot dstack ediff1d empty empty_like extract eye fft.fft fft.fft2 fft.fftfreq
     fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft fft.irfft2
     fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn fix flatnonzero fromfile fromfunction fromiter fromregex
-    fromstring full full_like genfromtxt geomspace gradient hamming hanning histogram_bin_edges hstack i0 identity
+    fromstring full full_like genfromtxt geomspace gradient hamming hanning hstack i0 identity
     in1d indices inner insert interp intersect1d isclose iscomplex isin isneginf isposinf isreal is_busday kaiser kron
     lexsort linspace load loadtxt logspace mask_indices max mean median min nanargmax nanargmin nancumprod nancumsum
     nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero ones ones_like
@@ -113,7 +113,8 @@ FURTHER = """
     np.subtract.reduce(y, axis=()); np.add.accumulate(y); np.subtract.accumulate(y, axis=0);
     np.hypot.accumulate(y[:1]); np.add.reduceat(y, [0]); np.hypot.reduceat(y[:1], [0]); np.add.outer(y, y);
     np.divmod(y, 2); np.modf(y); np.frexp(y); np.ldexp(y, 1); np.matvec(y, y[0]); np.vecdot(y, y); np.sign(y);
-    np.c_[y, y]; np.r_[y]; np.r_[y, y]
+    np.c_[y, y]; np.r_[y]; np.r_[y, y]; np.fix(y, y); np.isposinf(y, y); np.isneginf(y, out=y);
+    np.from_dlpack(y, copy=True); np.histogram_bin_edges(y, y[0]); np.arange(y[0, 0])
 """
 UNSPECIFIED = {*(f"np.{name}(y, (0, 1))" for name in ("partition", "argpartition")), "np.empty_like(y)", "y.take(2.0)"}
 OUT = {"fix", "isneginf", "isposinf"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections.abc
 import functools
 import types
 
@@ -151,6 +152,19 @@ def test_operators_of_the_users_classes_take_traced_numbers():
     assert np.isclose(yota.grad(f, x)[0], f(x), rtol=1e-14) and yota.gradcheck(f, x)
     with pytest.raises(errors.TracingError, match=r"test_kinds.py:\d+.*a Direction is used"):
         yota.grad(lambda x: np.sum(x * Direction(1.0)), x)
+
+
+def test_numbers_are_not_iterable_and_arrays_not_hashable():
+    def total(v):
+        return sum(map(total, v)) if isinstance(v, collections.abc.Iterable) else v**2
+
+    def f(x):
+        return total([x[0], [x, x[1:]]]) * (2 if isinstance(x, collections.abc.Hashable) else 3)
+
+    for form in (f, yota.interpreted(f)):
+        value, gradient = yota.value_and_grad(form)(X)
+        assert np.isclose(value, f(X), rtol=1e-14)
+        np.testing.assert_allclose(gradient, 6 * X * [2, 2, 2], rtol=1e-14)
 
 
 @pytest.mark.parametrize(

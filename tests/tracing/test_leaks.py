@@ -12,16 +12,20 @@ import functools
 import io
 import json
 import logging
+import marshal
 import math
 import pickle
 import re
+import sqlite3
 import struct
 import sys
+import threading
 import types
 import warnings
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 
 import yota
@@ -654,3 +658,89 @@ def test_equal_numbers_are_shifted_by_different_parts():
     # Else their quotient would stay one, as where a library writes them into a plain array and normalises it.
     trace = types.SimpleNamespace(shift=2.0**-17)
     assert len({shifted(trace, 1.0, variable) for variable in range(20)}) == 20
+
+
+def test_integers_that_lose_no_digit_are_numbers_that_leave():
+    def digits(x):
+        part, power = math.frexp(x[0])
+        return int(part * 2.0**53) * 2.0 ** (power - 53) * x[1]
+
+    with pytest.raises(errors.TracingError, match=r"int\(\) takes a traced value off the tape"):
+        yota.grad(digits, X)
+    assert_right(lambda x: int(x[0] * 1000) * x[1], X + 3e-4)
+
+
+# -- exceptions that the function catches -----------------------------------------------------------------
+
+
+def _in_thread(x):
+    found = []
+
+    def work():
+        with contextlib.suppress(Exception):
+            found.append(x[0] ** 2)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return found[0] if found else 5.0
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda x: float(decimal.Decimal(x[0])),
+        lambda x: json.loads(json.dumps(x.tolist()))[0],
+        lambda x: marshal.loads(marshal.dumps(x.tolist()))[0],
+        lambda x: sqlite3.connect(":memory:").execute("select ?", (x[0],)).fetchone()[0],
+        lambda x: memoryview(x)[0],
+        lambda x: scipy.integrate.tplquad(lambda a, b, c: a * x[0], 0, 1, 0, 1, 0, 1)[0],
+        _in_thread,
+    ],
+    ids=["Decimal", "json", "marshal", "sqlite", "memoryview", "refusal", "thread"],
+)
+def test_exceptions_that_only_traced_values_raise_choose_no_branch(inner):
+    def penalised(x):
+        try:
+            found = inner(x)
+        except Exception:  # noqa: BLE001  (as users write it)
+            return 1e10 * x[1]
+        return found * x[1]
+
+    def suppressed(x):
+        found = 1e10
+        with contextlib.suppress(Exception):
+            found = inner(x)
+        return found * x[1]
+
+    for f in (penalised, suppressed):
+        assert f(X) < 1e3
+        with pytest.raises(errors.TracingError):
+            yota.grad(f, X)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize(
+    ("inner", "fails", "works"),
+    [
+        (lambda a, b: a / b, (1.0, 0.0), (1.0, 2.0)),
+        (lambda a, b: a // b + a % b, (1.0, 0.0), (1.5, 2.0)),
+        (lambda a, b: 10.0**a * b, (1000.0, 2.0), (1.5, 2.0)),
+        (lambda a, b: math.gamma(a) * b, (-1.0, 2.0), (1.5, 2.0)),
+        (lambda a, b: np.sum(np.linalg.cholesky(np.diag([a, b]))), (-1.0, 2.0), (1.5, 2.0)),
+        (lambda a, b: np.sum(np.linalg.inv(np.array([[a, b], [b, a]]))), (2.0, 2.0), (1.5, 2.0)),
+    ],
+    ids=["quotient", "rest", "power", "gamma", "cholesky", "inverse"],
+)
+def test_what_a_handler_records_holds_for_values_that_raise_too(inner, fails, works, target):
+    def f(a, b):
+        try:
+            return inner(a, b)
+        except (ArithmeticError, ValueError):
+            return 7.0 * a
+
+    derivative = yota.value_and_grad(f, target=target)
+    assert derivative(*fails) == (7.0 * fails[0], 7.0)
+    value, slope = derivative(*works)
+    np.testing.assert_allclose(value, f(*works), rtol=1e-12)
+    np.testing.assert_allclose(slope, (f(works[0] + STEP, works[1]) - f(works[0] - STEP, works[1])) / 2 / STEP, 1e-6)

@@ -76,6 +76,7 @@ def test_second_order_of_a_spline():
     [
         lambda z, p: ip.RegularGridInterpolator(GRID, z)(p),
         lambda z, p: ip.RectBivariateSpline(*GRID, z)(p[:, 0], p[:, 1], dx=1, grid=False),
+        lambda z, p: ip.RectBivariateSpline(*GRID, z)(1.5, 2.5),
         lambda z, p: ip.NdBSpline((np.arange(9.0), np.arange(10.0)), z, 3, extrapolate=True)(p),
     ],
 )

@@ -25,8 +25,8 @@ _VIEWS = """
 """
 _DEPENDS = """
     apply_over_axes array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix astype bmat
-    diag diff einsum from_dlpack frombuffer histogram histogram2d histogramdd imag ix_ meshgrid nan_to_num polyder
-    polyint ravel real_if_close require reshape linalg.matrix_power
+    diag diff einsum from_dlpack frombuffer histogram histogram2d histogram_bin_edges histogramdd imag ix_ meshgrid
+    nan_to_num polyder polyint ravel real_if_close require reshape linalg.matrix_power
 """
 _WRITERS = "copyto fill_diagonal place put put_along_axis putmask"
 _QUESTIONS = """
@@ -78,7 +78,8 @@ def settled(
         several = [result]
     given = [*_tracers((args, {name: value for name, value in kwargs.items() if name != "out"}))]
     if function not in _SHARING:
-        several = [detached(each) if _is_shared(each, given) else each for each in several]
+        out = kwargs.get("out")
+        several = [detached(each) if _is_shared(each, given) and each is not out else each for each in several]
     apart = [_has_order(each) and not _is_shared(each, given) for each in several]
     if any(apart) and "out" not in kwargs and not (_is_in_c_order([*given, *several]) and not kwargs.get("optimize")):
         several = _as_laid_out(trace, function, args, kwargs, several, apart)

@@ -45,6 +45,20 @@ def _position(code: CodeType, offset: int) -> int:
     return bisect_right(_offsets(code), offset) - 1
 
 
+_CATCHING = tuple(
+    dis.opmap[name] for name in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH") if name in dis.opmap
+)
+_POP = dis.opmap["POP_TOP"]
+_CATCHING_ALL = bytes((dis.opmap["PUSH_EXC_INFO"], _POP) if "PUSH_EXC_INFO" in dis.opmap else (_POP, _POP, _POP))
+"""How a clause begins that catches every exception."""
+
+
+def catches(code: CodeType) -> bool:
+    """Whether code catches exceptions of what it calls."""
+    every = code.co_code[::2]
+    return _CATCHING_ALL in every or "suppress" in code.co_names or any(each in every for each in _CATCHING)
+
+
 def running(frame: FrameType) -> dis.Instruction:
     """The instruction that a frame executes."""
     every, position = steps(frame.f_code), _position(frame.f_code, max(frame.f_lasti, 0))

@@ -158,9 +158,8 @@ def _arange(trace: Trace, *args: Any, **keywords: Any) -> Any:
         start, stop = 0, start
     step = 1 if step is None else step
     count = int(np.ceil((stop - start) / step))
-    result = start + step * numpy_arange(max(count, 0))
-    dtype = given.get("dtype")
-    return result if dtype is None else result.astype(dtype)
+    kind = numpy_arange(*(trace.traced(each)._value() for each in (start, stop, step)), given.get("dtype")).dtype
+    return fresh(trace, (start + step * numpy_arange(max(count, 0))).astype(kind))
 
 
 def _linspace(

@@ -238,8 +238,13 @@ def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str,
     return out
 
 
-def missing(trace: Trace, function: Any) -> MissingRuleError:
-    """The error for a function without a rule, with the rule to paste."""
+def missing(trace: Trace, function: Any) -> TracingError:
+    """The error for a function without a rule, with the rule to paste; the user's code may catch it."""
+    trace.refused = _missing(function)
+    return trace.refused
+
+
+def _missing(function: Any) -> MissingRuleError:
     name = getattr(function, "__name__", str(function))
     target = public_name(function)
     place = where(here())

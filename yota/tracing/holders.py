@@ -40,6 +40,13 @@ class Type(type, metaclass=_Kind):
     """Stands for `type` where a function says ``type(x) is np.ndarray``, which no class can answer for itself."""
 
 
+def is_instance(value: Any, kinds: Any) -> bool:
+    """Stands for `isinstance`: a traced number is no `Iterable`, as the class of what stands for it is."""
+    return isinstance(value._value() if is_tracer(value) and value._plain() is value else value, kinds)
+
+
+STANDING: Mapping[str, Any] = {"type": Type, "isinstance": is_instance}
+"""What stands for built-in functions in the namespaces of traced code."""
 _LONGEST = 200
 """Items of a tuple that are looked at."""
 _DEEPEST = 8

@@ -37,11 +37,12 @@ class Interpret(BaseException):
     The user's code must not catch it.
 
     places: where in the user's code that is, and what called it.
+    begun: whether the function has run.
     """
 
-    def __init__(self, places: Sequence[Place] = ()) -> None:
+    def __init__(self, places: Sequence[Place] = (), *, begun: bool = True) -> None:
         super().__init__()
-        self.places = places
+        self.places, self.begun = places, begun
 
 
 class Conversion:
@@ -121,10 +122,16 @@ def to_bool(tracer: Tracer) -> bool:
 
 def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
     """Its integer part, as a guard: the derivative of an integer is zero wherever it exists."""
-    variable = tracer._current()
-    number = convert(tracer._trace.values[variable])
-    if not is_written_out(caller(3), tracer._trace.outlets):
-        tracer._trace.decide(variable, "int", number)
+    variable, trace = tracer._current(), tracer._trace
+    value = trace.values[variable]
+    number = convert(value)
+    if is_written_out(caller(3), trace.outlets):
+        return number
+    trace.decide(variable, "int", number)
+    if tracer.dtype.kind == "f" and np.spacing(np.abs(value)) >= 1 and not trace.is_constant(variable):
+        # So large a number has no fraction: nothing is cut off, and the integer is the number itself.
+        number = convert(shifted(trace, value, variable) if trace.shift else value)
+        note(trace, variable, number)
     return number
 
 

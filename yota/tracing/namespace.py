@@ -228,6 +228,11 @@ class Names:
         _active.remove(self)
         places.leave(self._group, self._held)
 
+    @property
+    def catches(self) -> bool:
+        """Whether code of the user's that was reached catches exceptions."""
+        return self._reached.catches
+
     def _hold(self, more: Sequence[Place]) -> None:
         places.hold(more)
         self._held += more

@@ -72,7 +72,22 @@ def _of_scipy(name: str, trace: Trace, value: Any) -> Any:
             f"math.{name} of a traced value takes its derivative from scipy.special.{_OF_SCIPY[name]}.",
             "Install SciPy: pip install scipy.",
         ) from None
-    return getattr(special, _OF_SCIPY[name])(value)
+    found = getattr(special, _OF_SCIPY[name])(value)
+    if is_tracer(found) and not found.ndim:
+        _raised(found, getattr(math, name), value._value())
+    return found
+
+
+def _raised(found: Any, original: Callable[..., Any], *values: Any) -> None:
+    """Call ``original`` for its errors.
+
+    Code that catches one goes on: what it records holds for numbers that raise it too, and no others.
+    """
+    try:
+        original(*values)
+    except (ValueError, OverflowError):
+        bool(np.isfinite(found))
+        raise
 
 
 def _refusing(name: str, cure: str, trace: Trace, *args: Any, **keywords: Any) -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from yota.structures import is_library, package_of
-from yota.tracing.holders import Type, form
+from yota.tracing.bytecode import catches
+from yota.tracing.holders import STANDING, form
 from yota.tracing.methods import ArrayMethods
 from yota.tracing.observation import Running
 from yota.tracing.patching import ABSENT, Place, content, held_at
-from yota.tracing.source_lines import is_library_file
+from yota.tracing.source_lines import is_installed_file, is_library_file
 
 _MOST = 10_000
 """Objects that are followed."""
@@ -53,6 +54,8 @@ class Reached:
         self._codes: dict[tuple[int, int], types.CodeType] = {}
         self._taken: set[tuple[int, Any]] = set()
         self._near: dict[str, bool] = {}
+        self.catches = False
+        """Whether code of the user's that is not installed catches exceptions."""
 
     def take(self, roots: Iterable[Any]) -> list[Place]:
         """Follow ``roots``; the places that were not known before."""
@@ -138,11 +141,13 @@ class Reached:
         if (id(code), id(names)) in self._codes:
             return found
         self._codes[id(code), id(names)] = code
+        name = code.co_filename
+        self.catches = self.catches or (catches(code) and not (is_library_file(name) or is_installed_file(name)))
         for name in code.co_names:
             value = names.get(name, ABSENT)
-            if name == "type" and (value is ABSENT or value is Type):
+            if name in STANDING and (value is ABSENT or value is STANDING[name]):
                 if not is_library_file(code.co_filename):
-                    self._place(names, name, ABSENT, Type)
+                    self._place(names, name, ABSENT, STANDING[name])
             elif value is not ABSENT:
                 self._value(names, name, value, found)
             elif name in sys.modules:  # what it imports

@@ -135,7 +135,7 @@ def record(
 
     def run(trace: Trace) -> Recording:
         chosen = source.function if source.chosen else function
-        return _run(trace, chosen, leaves, rebuild, lambda roots: Names(forms, roots, places), reads=trace.reads)
+        return _run(trace, chosen, leaves, rebuild, lambda roots: Names(forms, roots, places), source)
 
     def explained(fault: Any) -> Any:
         if isinstance(fault, (YotaError, Interpret)) or current() is not None:
@@ -192,6 +192,7 @@ def _from_source(
     """
     trace = trace_of()
     trace.first_run = FirstRun(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
+    trace.first_run.over = isinstance(fault, Interpret) and not fault.begun
     try:
         found = run(trace)
         if trace.refused is not None:
@@ -254,8 +255,7 @@ def _run(
     leaves: Sequence[Leaf],
     rebuild: Callable[[Sequence[Any]], tuple[Any, ...]],
     naming: Callable[[Sequence[Any]], Names],
-    *,
-    reads: bool,
+    source: Source,
 ) -> Recording:
     around = current()
     try:
@@ -265,12 +265,14 @@ def _run(
         with ExitStack() as held, entered(trace), np.errstate(all="ignore"):
             trace.hold = functools.cache(lambda: held.enter_context(names))
             trace.seen.begin = names.run
-            if not reads:
+            if not trace.reads:
                 trace.hold()
+                if names.catches and not source.chosen and source.is_there:
+                    raise Interpret(begun=False)  # the source shows exceptions that come of traced values
                 function = names.form(function)
             result = function(*arguments)
             variables = outputs(trace, result)
-        if not reads:
+        if not trace.reads:
             name_variables(trace.builder)
         if around is None:
             guard_order(trace)

@@ -22,7 +22,7 @@ from yota.ir.tape import Keywords
 from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
-from yota.tracing.captures import Captures, acceptable, frozen, name_of
+from yota.tracing.captures import Captures, acceptable, copied, frozen, name_of
 from yota.tracing.creation import array
 from yota.tracing.current import paused
 from yota.tracing.leaving import Conversion, Interpret
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from yota.tracing.traced_sizes import Decisions
 
 _SCALARS = frozenset((bool, int, float, complex))
+_OF_VALUES = (ArithmeticError, np.linalg.LinAlgError)
+"""Exceptions that tell of the values of operands."""
 _COMPILED = (BuiltinFunctionType, np.ufunc)
 """Functions that call none that are recorded."""
 
@@ -168,10 +170,11 @@ class Trace:
                 "structure, an attribute or a generator. Compute it again outside, or return it from the function."
             )
         if get_ident() != self._thread:
-            raise TracingError(
+            self.refused = TracingError(
                 "a traced value was used in another thread than the one that traces the function. "
                 "Do the work in one thread while tracing, or make the threaded function a primitive with a rule."
             )
+            raise self.refused
 
     def traced(self, value: Any) -> Any:
         """``value`` itself if it is a tracer, else a tracer for the constant."""
@@ -275,12 +278,24 @@ class Trace:
             variables.append(variable)
             values.append(held[variable])
         compute = python or primitive.function
-        if not static and type(compute) in _COMPILED:
-            result = compute(*values)
-        else:
-            with paused():  # nothing in it is to be recorded
-                result = compute(*values, **(static or {}))
+        try:
+            if not static and type(compute) in _COMPILED:
+                result = compute(*values)
+            else:
+                with paused():  # nothing in it is to be recorded
+                    result = compute(*values, **(static or {}))
+        except _OF_VALUES:
+            if python is None:
+                self._rely_on(variables)
+            raise
         return self.record(primitive, tuple(variables), static or {}, result)
+
+    def _rely_on(self, variables: Sequence[int]) -> None:
+        """Guard what made an operation fail: code that catches the error goes on, and its tape holds there alone."""
+        for variable in variables:
+            value = copied(self.values[variable])
+            here = self.wrap(variable, value)
+            bool(np.all(np.equal(here, value) | (np.isnan(here) & np.isnan(value))))
 
     def operate(self, primitive: Primitive, python: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         """Record what an operator of Python's computes."""
@@ -293,7 +308,15 @@ class Trace:
         else:
             two = self.lift(right)
         values = self.values
-        return self.record(primitive, (one, two), (), python(values[one], values[two]))
+        try:
+            result = python(values[one], values[two])
+        except ArithmeticError:
+            if type(values[one]) in _SCALARS and type(values[two]) in _SCALARS:
+                bool(np.isfinite(primitive.function(left, right)))  # where Python raises, NumPy gives no finite number
+            else:
+                self._rely_on((one, two))
+            raise
+        return self.record(primitive, (one, two), (), result)
 
     def record(self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""

@@ -12,7 +12,7 @@ import numpy as np
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current
 from yota.tracing.deferring import source_form
-from yota.tracing.holders import Type
+from yota.tracing.holders import Type, is_instance
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.source_lines import caller
@@ -96,6 +96,8 @@ BUILT_IN: dict[Any, Callable[..., Any]] = {
     complex: _complex,
     type: _type,
     Type: _type,
+    isinstance: is_instance,
+    is_instance: is_instance,
     **{kind: functools.partial(_cast, kind) for kind in _KINDS},
 }
 """Recorded forms of built-in functions."""

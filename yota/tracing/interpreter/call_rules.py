@@ -219,12 +219,12 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
     texts = len(trace.texts)
     try:
         found = function(*args, **keywords)
-    except (TypeError, AttributeError, NotImplementedError, ValueError) as fault:
+    except ArithmeticError:
+        raise  # as NumPy raises it for values
+    except Exception as fault:  # noqa: BLE001  (whatever the function raises for traced values)
         if trace.deep and is_traced([*args, *keywords.values()]) and not trace.varies((*args, *keywords.values())):
             # Compiled code that wants plain arrays, and writes none of them.
             return function(*_read_only(args), **_read_only(dict(keywords)))
-        if isinstance(fault, ValueError):
-            raise
         raise _explained(trace, function, args, keywords, fault) from fault.__cause__
     found = recorded_if_new(found)
     own_if_new(found)

@@ -7,6 +7,7 @@ import importlib
 import sys
 from typing import Any
 
+from yota.errors import YotaError
 from yota.structures import package_of
 from yota.tracing.current import current
 from yota.tracing.interpreter import operator_rules as operators
@@ -45,6 +46,8 @@ def _guarded(activation: Activation, part: ast.Try) -> Running:
 
 
 def _handler(activation: Activation, part: ast.Try, fault: BaseException) -> ast.ExceptHandler | None:
+    if isinstance(fault, YotaError):
+        return None  # without tracing there is nothing to catch
     for handler in part.handlers:
         if handler.type is None or isinstance(fault, evaluate(activation, handler.type)):
             return handler
@@ -84,8 +87,8 @@ def _managed(activation: Activation, items: list[ast.withitem], body: list[ast.s
         if item.optional_vars is not None:
             assign(activation, item.optional_vars, value)
         completion = yield from _managed(activation, items[1:], body)
-    except BaseException:
-        if not leave(*sys.exc_info()):
+    except BaseException as fault:
+        if not leave(*sys.exc_info()) or isinstance(fault, YotaError):
             raise
         return None
     leave(None, None, None)

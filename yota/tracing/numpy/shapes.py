@@ -137,9 +137,9 @@ def _result_type(trace: Trace, *values: Any) -> Any:
 
 
 @records("numpy", "from_dlpack")
-def _from_dlpack(trace: Trace, x: Any, **_: Any) -> Any:
+def _from_dlpack(trace: Trace, x: Any, *, copy: bool | None = None, **_: Any) -> Any:
     """The array itself: it is in NumPy's memory."""
-    return x[...]
+    return x.copy("K") if copy else x[...]
 
 
 def _is_writeable(trace: Trace, x: Any) -> bool:

@@ -137,7 +137,7 @@ def _gridded(
 def _of_two(grid: bool, slopes: bool, trace: Trace, tx: Any, ty: Any, c: Any, kx: int, ky: int, *rest: Any) -> Any:
     """The form of a tensor-product spline, at the points of a grid or at each of several points."""
     dx, dy, x, y = rest if slopes else (0, 0, *rest)
-    tx, ty, x, y = (trace.traced(each) for each in (tx, ty, x, y))
+    tx, ty, x, y = (np.atleast_1d(trace.traced(each)) for each in (tx, ty, x, y))
     # Beyond its ends the spline has the values of the ends.
     x, y = (np.minimum(np.maximum(at, t[k]), t[len(t) - k - 1]) for at, t, k in ((x, tx, kx), (y, ty, ky)))
     table = np.reshape(trace.traced(c), (len(tx) - kx - 1, len(ty) - ky - 1))
