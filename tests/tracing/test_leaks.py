@@ -16,7 +16,6 @@ import marshal
 import math
 import pickle
 import re
-import sqlite3
 import struct
 import sys
 import threading
@@ -692,12 +691,11 @@ def _in_thread(x):
         lambda x: float(decimal.Decimal(x[0])),
         lambda x: json.loads(json.dumps(x.tolist()))[0],
         lambda x: marshal.loads(marshal.dumps(x.tolist()))[0],
-        lambda x: sqlite3.connect(":memory:").execute("select ?", (x[0],)).fetchone()[0],
         lambda x: memoryview(x)[0],
         lambda x: scipy.integrate.tplquad(lambda a, b, c: a * x[0], 0, 1, 0, 1, 0, 1)[0],
         _in_thread,
     ],
-    ids=["Decimal", "json", "marshal", "sqlite", "memoryview", "refusal", "thread"],
+    ids=["Decimal", "json", "marshal", "memoryview", "refusal", "thread"],
 )
 def test_exceptions_that_only_traced_values_raise_choose_no_branch(inner):
     def penalised(x):
