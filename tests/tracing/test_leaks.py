@@ -685,6 +685,7 @@ def _in_thread(x):
     return found[0] if found else 5.0
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
     "inner",
     [
