@@ -74,19 +74,17 @@ def _of_scipy(name: str, trace: Trace, value: Any) -> Any:
         ) from None
     found = getattr(special, _OF_SCIPY[name])(value)
     if is_tracer(found) and not found.ndim:
-        _raised(found, getattr(math, name), value._value())
+        _guarded(lambda: getattr(math, name)(value._value()), lambda: found)
     return found
 
 
-def _raised(found: Any, original: Callable[..., Any], *values: Any) -> None:
-    """Call ``original`` for its errors.
-
-    Code that catches one goes on: what it records holds for numbers that raise it too, and no others.
-    """
+def _guarded(compute: Callable[[], Any], found: Callable[[], Any]) -> Any:
+    """What ``compute`` gives: where it raises, ``found`` gives no finite number."""
     try:
-        original(*values)
+        return compute()
     except (ValueError, OverflowError):
-        bool(np.isfinite(found))
+        # Code that catches this goes on: what it records holds for numbers that raise it too, and no others.
+        bool(np.isfinite(found()))
         raise
 
 
@@ -102,12 +100,8 @@ def _same(name: str, target: str) -> Callable[..., Any]:
         known = trace.registry.find(ufunc)
         if known is None or any(np.ndim(value) for value in args):
             return ufunc(*args)
-        try:
-            return trace.apply(known, tuple(map(_double, args)), python=original)
-        except (ValueError, OverflowError):
-            # Code that catches this goes on: what it records holds for numbers that raise it too, and no others.
-            bool(np.isfinite(ufunc(*args)))
-            raise
+        given = tuple(map(_double, args))
+        return _guarded(lambda: trace.apply(known, given, python=original), lambda: ufunc(*args))
 
     return form
 
