@@ -48,7 +48,8 @@ class Host:
         try:
             # The library's own code is not recorded.
             with paused():
-                return self.library.run(self.function, operands)
+                found: np.ndarray[Any, Any] = self.library.run(self.function, operands)
+                return found
         except ArgumentError:
             raise
         except Exception as fault:

@@ -191,6 +191,14 @@ class _Run:
         return np.stack([np.broadcast_to(each, common) for each in values]).reshape(*shape, *common)
 
 
+@functools.cache
+def _riemann() -> Callable[..., Any]:
+    """The zeta function of one argument, which SciPy also has left of 1."""
+    home = import_module("scipy.special")
+    import_module("yota.tracing.scipy.distribution_formulas")
+    return on_traced(home.zeta, FORMS["scipy.special", "zeta"])  # type: ignore[no-any-return]
+
+
 _SPECIAL: Mapping[str, Callable[..., Any]] = {
     **{name: getattr(_Run, name) for name in ("index", "over", "element", "matrix")},
     "list": lambda run, *values: [*values],
@@ -203,14 +211,6 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
     "riemann": lambda run, s: _riemann()(s),
 }
 """Functions in addition to the primitives of rules."""
-
-
-@functools.cache
-def _riemann() -> Callable[..., Any]:
-    """The zeta function of one argument, which SciPy also has left of 1."""
-    home = import_module("scipy.special")
-    import_module("yota.tracing.scipy.distribution_formulas")
-    return on_traced(home.zeta, FORMS["scipy.special", "zeta"])  # type: ignore[no-any-return]
 
 
 @functools.cache
