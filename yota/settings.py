@@ -19,12 +19,7 @@ _NOT_OF_CODE = ("YOTA_CACHE", "YOTA_TARGET", "YOTA_PROGRESS")
 class Settings:
     """The current settings: each attribute reads its environment variable at each access.
 
-    A ``with`` statement restores the previous settings at its end.
-
-    Parameters
-    ----------
-    before
-        Previous values of the variables that `configure` has set.
+    A ``with`` statement restores the previous settings, ``before``, at its end.
     """
 
     revision = 0

@@ -64,12 +64,7 @@ def freeze(f: Callable[..., Any]) -> Frozen:
 class Frozen(Compiled):
     """A compiled function whose pickle contains its generated code; see `freeze`.
 
-    Parameters
-    ----------
-    function
-        The compiled function.
-    brought
-        Records that were loaded from the pickle.
+    brought: records that were loaded from the pickle.
     """
 
     def __init__(self, function: Any, brought: Iterable[tuple[str, str]] = ()) -> None:

@@ -8,7 +8,6 @@ import operator
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -45,16 +44,9 @@ _MOST_COPIED = 1 << 16
 """Largest number of bytes of functions and arguments that each task has for itself."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tasks:
-    """The graph of a sum: ``results`` are the keys of at most `_FAN` parts, from one of ``starts`` to the next."""
-
-    work: Work
-    given: Any
-    graph: dict[Any, Any]
-    base: HighLevelGraph
-    results: Sequence[Any]
-    starts: Sequence[int]
+_Tasks = tuple[Work, Any, dict[Any, Any], HighLevelGraph, list[Any], Sequence[int]]
+"""The work, and its key, of a sum, its graph and that of the data; the keys of at most `_FAN` parts, from one of the
+last numbers of chunks to the next."""
 
 
 class Summed(Derived):
@@ -90,17 +82,15 @@ class Summed(Derived):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The sum, as NumPy arrays."""
-        tasks = self._tasks(args, kwargs)
-        graph = beyond(tasks.base, tasks.results[0][0], tasks.graph)
+        work, _, tasks, base, results, starts = self._tasks(args, kwargs)
+        graph = beyond(base, results[0][0], tasks)
         try:
             # Frames that Dask would remove from a traceback identify the failed task.
             with dask.config.set({"admin.traceback.shorten": ()}):
-                parts = get_scheduler(cls=Delayed)(graph, [*tasks.results])
-            return finished(tasks.work, parts, tasks.starts)
+                parts = get_scheduler(cls=Delayed)(graph, results)
+            return finished(work, parts, starts)
         except Exception as error:
-            groups = {
-                key: task[2] for key, task in tasks.graph.items() if isinstance(task, tuple) and task[0] is of_group
-            }
+            groups = {key: task[2] for key, task in tasks.items() if isinstance(task, tuple) and task[0] is of_group}
             ranges = {key: range(group.first, group.first + len(group.sources.value)) for key, group in groups.items()}
             named = of_reading(f"the data of {self.__name__}", graph, ranges, error)
             if named is error:
@@ -109,9 +99,8 @@ class Summed(Derived):
 
     def delayed(self, /, *args: Any, **kwargs: Any) -> Any:
         """The sum as a Dask object to compute later."""
-        tasks = self._tasks(args, kwargs)
-        total = finished, tasks.given, list(tasks.results), tasks.starts
-        return later(f"total_of_{self.__name__}", tasks.graph, total, tasks.base)
+        _, given, tasks, base, results, starts = self._tasks(args, kwargs)
+        return later(f"total_of_{self.__name__}", tasks, (finished, given, results, starts), base)
 
     def _tasks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Tasks:
         data, call = taken(self.__wrapped__, self._over, args, kwargs)
@@ -134,13 +123,13 @@ class Summed(Derived):
             graph[key] = (of_group, given, Group(first, packed, others, checked), *others)
             level.append(key)
         if len(level) <= _FAN:
-            return _Tasks(work, given, graph, base, level, starts)
+            return work, given, graph, base, level, starts
         while len(level) > _FAN:
             sums = task_name(f"sum_of_{self.__name__}")
             several = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
             level = [(sums, number) for number in range(len(several))]
             graph |= {key: (added, each) for key, each in zip(level, several, strict=True)}
-        return _Tasks(work, given, graph, base, level, ())
+        return work, given, graph, base, level, ()
 
     def _grouped(self, chunks: Sequence[Chunked]) -> tuple[list[tuple[Packed, tuple[Any, ...]]], Any, list[int]]:
         """The chunks of each task, with the keys that they need; the shared tasks; and the first chunk of each task.

@@ -40,18 +40,10 @@ def _kept(make: Callable[..., Map]) -> Callable[..., Map]:
 class Map:
     """A function of arrays that returns a tuple of arrays, with its derivatives.
 
-    Parameters
-    ----------
-    function
-        Takes arrays and numbers, also traced ones; returns a tuple of them.
-    infer
-        Returns the types of the results for types of operands; None to find them by a call with ones.
-    options
-        Options of yota's transforms: ``target``, ``strict``, ``dynamic``.
-
-    Notes
-    -----
     Each derivative is created once, so that caches can use its identity as key.
+    function: takes arrays and numbers, also traced ones.
+    infer: returns the types of the results for types of operands; None to find them by a call with ones.
+    options: options of yota's transforms: ``target``, ``strict``, ``dynamic``.
     """
 
     def __init__(
