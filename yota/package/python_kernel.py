@@ -53,8 +53,8 @@ def borrowed(text: str) -> list[str]:
     return [
         inspect.getsource(getattr(module, name)).strip().replace(f"def {name}(", f"def {OWN_PREFIX}{name}(", 1)
         for module in OWN_MODULES
-        for name in module.__all__
-        if f"{OWN_PREFIX}{name}(" in text
+        for name, found in sorted(vars(module).items())
+        if inspect.isfunction(found) and not name.startswith("_") and f"{OWN_PREFIX}{name}(" in text
     ]
 
 
