@@ -32,32 +32,35 @@ ALIASES = {
 class Language:
     """A language: its table, ``language.ini`` in its folder of templates, says everything that no method here does.
 
-    reads_apart: whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other
-        elements where several elements are chosen in one round of a loop (its bug 114375).
-    inlines: whether all loops stand in the function, rather than in functions that it calls.
-    needs: what else is needed, for a message.
+    The table of a ``dialect``, another folder, adds to that of the language and comes before it.
     """
 
-    reads_apart = False
-    inlines = True
-    needs = ""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: str, dialect: str = "") -> None:
+        self.folder, self.dialect = folder, dialect
 
     @functools.cached_property
     def table(self) -> dict[str, dict[str, str]]:
         """Sections of the table."""
-        import configparser  # only a process that generates code pays for it
-
-        # `Math.sin` is not `math.sin`, and `%` is an operator.
-        found = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",), interpolation=None)
-        found.optionxform = str  # type: ignore[assignment, method-assign]
-        found.read_string(template_text(f"{self.folder}/language.ini"))
-        return {section: dict(found[section]) for section in found.sections()}
+        found: dict[str, dict[str, str]] = {}
+        key = ""
+        for folder in filter(None, (self.folder, self.dialect)):
+            for line in template_text(f"{folder}/language.ini").splitlines():
+                if line.startswith("["):
+                    section = found.setdefault(line[1:-1], {})
+                elif line.startswith(" "):
+                    section[key] += line[3:]
+                elif line and line[0] != "#":
+                    key, _, text = line.partition(" =")
+                    section[key] = text[1:]
+        return found
 
     def __getitem__(self, key: str) -> str:
         return self.table["language"].get(key, "")
+
+    @property
+    def inlines(self) -> bool:
+        """Whether all loops stand in the function, rather than in functions that it calls."""
+        return not self["functions"]
 
     @property
     def name(self) -> str:
@@ -116,6 +119,10 @@ class Language:
         """Whether the table has this dtype."""
         return dtype.name in self.table["types"]
 
+    def stores(self, dtype: np.dtype[Any]) -> bool:
+        """Whether this dtype is loaded and stored, if perhaps not computed in."""
+        return self.is_known(dtype)
+
     def type(self, dtype: np.dtype[Any], *, value: bool = False) -> str:
         """The type of an element of an array, or of a value."""
         types = self.table["types"]
@@ -146,12 +153,32 @@ class Language:
         return self["larger"].format(one, other)
 
     def names(self, function: str, known: Iterable[str] = ()) -> Names:
-        """Names for a function."""
-        return _OwnNames([*self["reserved"].split(), *self.parts(), function, *known], bool(self["lower"]))
+        """Names for a function.
+
+        >>> names = tabled("c").names("f")
+        >>> [names.fresh(text) for text in ("x", "x", "double", "RAND_MAX", "x_shape", "NPY_INT")]
+        ['x', 'x_1', 'double_1', 'rand_max', 'x_shape_value', 'v_NPY_INT']
+        """
+        own = [*self["local"].split(), *self._with("kernel", "f"), function]
+        return _OwnNames(self, [*self._reserved(), *own, *known])
 
     def file_names(self) -> Names:
-        """Names of the functions of a file."""
-        return self.names("")
+        """Names of functions and tables of one file, which other files of a program may see.
+
+        >>> names = tabled("c").file_names()
+        >>> [names.fresh(text) for text in ("energy", "read", "sin", "class", "strain")]
+        ['energy', 'read_1', 'sin_1', 'class_', 'f_strain']
+        """
+        own = [*self._with("system", "fl"), *self["foreign"].split(), *self["global"].split()]
+        return _OwnNames(self, [*self._reserved(), *own], beginnings=tuple(self["library beginnings"].split()))
+
+    def _reserved(self) -> list[str]:
+        """Words that are no names anywhere."""
+        return [*self["reserved"].split(), *self._with("library", "f"), *self.parts()]
+
+    def _with(self, key: str, endings: str) -> list[str]:
+        """Words of an entry, as they are and with a letter after them."""
+        return [f"{word}{end}" for word in self[key].split() for end in ("", *endings)]
 
     def part(self, name: str, dtype: np.dtype[Any]) -> str | None:
         """The inline function ``name``, which is one for all dtypes."""
@@ -221,15 +248,22 @@ def filled(statement: str, more: str = "", width: int = _WIDTH) -> list[str]:
 
 
 class _OwnNames(Names):
-    """Names that are no words of a language; ``lower`` if it does not tell capitals."""
+    """Names that are no words of a language; ``beginnings`` are those of names in libraries."""
 
-    def __init__(self, reserved: Iterable[str], lower: bool) -> None:
+    def __init__(self, language: Language, reserved: Iterable[str], beginnings: tuple[str, ...] = ()) -> None:
         super().__init__(reserved)
-        self._lower = lower
+        self._lower, self._library = language["lower"], beginnings
+        self._beginnings, self._endings = (tuple(language[each].split()) for each in ("beginnings", "endings"))
 
     def fresh(self, hint: str) -> str:
         """A name like ``hint`` that was not given before."""
-        return super().fresh(hint.lower() if self._lower else hint)
+        if hint.startswith(self._library):
+            hint = f"f_{hint}"
+        if hint.startswith(self._beginnings):
+            hint = f"v_{hint}"
+        elif self._lower == "all" or (self._lower == "macros" and hint.isupper() and len(hint) > 2):
+            hint = hint.lower()
+        return super().fresh(f"{hint}_value" if hint.endswith(self._endings) else hint)
 
 
 def _signed(text: str, negative: bool) -> Spelled:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from yota.emit.c.c_names import LocalNames
 from yota.emit.c.c_plan import KernelPlan
 from yota.emit.c.c_types import c_type, is_known, literal
 from yota.emit.c.kernels import argument_of, plan_kernel, result_of, with_sizes
@@ -94,7 +93,7 @@ class _Writer:
         region: Region = op.keyword("region")
         self.op, self.region, self.name, self.needs, self.whole = op, region, name, needs, whole
         self.types = [types[operand] for operand in op.operands]
-        self.sizes, self.names = sizes, LocalNames(name, sizes)
+        self.sizes, self.names = sizes, needs.language.names(name, sizes)
         self.trip = self.names.fresh("trip")
         self.helpers: list[KernelPlan] = []
         self.tables: dict[int, tuple[str, Any]] = {}

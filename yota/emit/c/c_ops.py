@@ -16,7 +16,6 @@ _FUNCTIONS = frozenset(
     "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 log1p cbrt"
     " erf erfc power arctan2 hypot expit log_expit logit".split()
 )
-SCIPY = frozenset(f"scipy.special.{name}" for name in ("erf", "erfc", "expit", "log_expit", "logit"))
 _TESTS = frozenset("isnan isinf isfinite signbit".split())
 _DECISIONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _LOGIC = frozenset("logical_and logical_or logical_not".split())

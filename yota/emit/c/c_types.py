@@ -17,7 +17,7 @@ _NAMES = {
     "int64": ("int64_t", "NPY_INT64", "Int64"),
     "uint8": ("uint8_t", "NPY_UINT8", "UInt8"),
 }
-_STORED = ("float16", "bfloat16")
+STORED = ("float16", "bfloat16")
 """What CUDA code loads and stores under these names, and computes in single precision."""
 REALS = ("float32", "float64")
 
@@ -29,7 +29,7 @@ def is_known(dtype: np.dtype[Any]) -> bool:
 
 def c_type(dtype: np.dtype[Any]) -> str:
     """The C type of an element."""
-    return dtype.name if dtype.name in _STORED else _NAMES[dtype.name][0]
+    return dtype.name if dtype.name in STORED else _NAMES[dtype.name][0]
 
 
 def npy_type(dtype: np.dtype[Any]) -> str:

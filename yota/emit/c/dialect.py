@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_names import FileNames, LocalNames
-from yota.emit.c.c_ops import SCIPY, computed_in
-from yota.emit.c.c_types import c_type, is_known, literal, suffix
+from yota.emit.c.c_ops import computed_in
+from yota.emit.c.c_types import STORED, c_type, is_known, literal, suffix
 from yota.emit.language import Language, tabled
 from yota.emit.render import templates
 from yota.emit.spelling import Spelling
@@ -21,10 +19,6 @@ from yota.ir.types import TensorType
 
 
 class _C(Language):
-    reads_apart = True
-    inlines = False
-    needs = " that needs libm only"
-
     def spell(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         return self._spell(name, dtype)
 
@@ -75,19 +69,16 @@ class _C(Language):
     def part(self, name: str, dtype: np.dtype[Any]) -> str:
         return f"{name}_{c_type(dtype)}"
 
-    def file_names(self) -> FileNames:
-        return FileNames()
-
-    def names(self, function: str, known: Iterable[str] = ()) -> LocalNames:
-        return LocalNames(function, known)
-
 
 class _Cuda(_C):
-    reads_apart = False
+    def stores(self, dtype: np.dtype[Any]) -> bool:
+        return is_known(dtype) or dtype.name in STORED
 
 
-C, CUDA = _C("c"), _Cuda("c")
+C, CUDA = _C("c"), _Cuda("c", "cuda")
 """C99, and what kernels of CUDA are written in."""
+FOREIGN = C["foreign"].split()
+"""Keywords of C++, which reads headers too, and of later C."""
 _NATIVE: dict[str, Language] = {"c": C, "cuda": CUDA}
 
 
@@ -100,14 +91,16 @@ def is_known_op(tape: Tape, op: Op, language: Language = C) -> bool:
     """Whether a language can compute an elementwise op."""
     types = [tape.types[operand].dtype for operand in op.operands]
     result = tape.types[op.result].dtype
-    if not all(language.is_known(each) for each in (*types, result)):
-        return False
     if op.semantics.casts:
-        return language.cast(types[0], result, Spelled("x")) is not None
-    target = op.primitive.target or ""
-    if op.static or not (target.startswith("numpy.") or target in SCIPY):
+        return language.stores(types[0]) and language.stores(result) and _can_cast(language, types[0], result)
+    known = all(language.is_known(each) for each in (*types, result))
+    if not known or op.static or not (op.primitive.target or "").startswith(("numpy.", "scipy.special.")):
         return False
     dtype = computed_in(op.name, [tape.types[operand] for operand in op.operands], tape.types[op.result])
     given = types[1:] if op.semantics.chooses else types
-    casts = all(each == dtype or language.cast(each, dtype, Spelled("x")) is not None for each in given)
+    casts = all(_can_cast(language, each, dtype) for each in given)
     return casts and language.spell(op.name, dtype, result) is not None
+
+
+def _can_cast(language: Language, source: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    return source == dtype or language.cast(source, dtype, Spelled("x")) is not None

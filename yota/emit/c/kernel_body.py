@@ -178,16 +178,13 @@ class BodyWriter(Frame):
         name = self.arrays[variable]
         return self.needs.language.element(name, place) if self.tape.types[variable].shape else name
 
-    def _written_by(self) -> type[Writer]:
-        return Writer
-
     def _writer(self, pull: Pull, sinks: list[Sink], axes: Sequence[int]) -> Writer:
         def depth(offset: Linear) -> int:
             return self._depth(offset, axes)
 
         values = pull.values
         wanted = [sink.value for sink in sinks]
-        writer = self._written_by()(values, wanted, depth, self._reader(axes), self.names, self.needs)
+        writer = Writer(values, wanted, depth, self._reader(axes), self.names, self.needs)
         each = sum(
             cost(value.data, value.dtype) if value.kind == "apply" else 1
             for number, value in enumerate(values.items)

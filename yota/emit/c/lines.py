@@ -109,7 +109,7 @@ class Writer:
         self._last: tuple[str, int] | None = None
 
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
-        """How an op is written; another dialect of C may know more."""
+        """How an op is written."""
         found = self.language.spell(name, dtype, result)
         if found is not None and found.simd in ("cos", "cosf") and self._has_sine:
             return Spelling(f"cosine{suffix(dtype)}({{0}})", simd=found.simd, part="cosine")
@@ -210,7 +210,7 @@ class Writer:
         if value.kind == "load":
             assert value.offset is not None
             text = self.read(value.data, value.offset, self.numbers(value.offset))
-            if self.language.reads_apart and "[" in text:
+            if self.language["reads apart"] and "[" in text:
                 self._apart.add(number)
             return Spelled(text)
         operands = value.operands
@@ -254,7 +254,7 @@ class Writer:
 
     def is_rounded(self, value: Value, source: Value) -> bool:
         """Whether a number is brought to single precision and back, which compilers may take for nothing."""
-        if source.kind != "cast" or source.dtype.name not in ("float32", "complex64"):
+        if not self.language["rounding"] or source.kind != "cast" or source.dtype.name not in ("float32", "complex64"):
             return False
         precise = (np.float64, np.complex128)
         return value.dtype in precise and self.values[source.operands[0]].dtype in precise

@@ -166,7 +166,8 @@ def refusal(tape: Tape, op: Op, language: Language) -> str:
     place = op.location
     line = linecache.getline(place.filename, place.line).strip() if place else ""
     where = f"\n  {place}: {line}" if place and line else ""
+    needs = f" {language['needs']}" if language["needs"] else ""
     return (
-        f"{target} of {types} cannot be said in {language.name}{language.needs}{where}\n"
+        f"{target} of {types} cannot be said in {language.name}{needs}{where}\n"
         'Generate a module for NumPy instead (target="numpy"), or compute this outside and pass it as an argument.'
     )

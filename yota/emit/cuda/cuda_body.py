@@ -12,7 +12,6 @@ from yota.emit.c.frame import Sink
 from yota.emit.c.kernel_body import LIMIT, BodyWriter
 from yota.emit.c.kernels import mentions
 from yota.emit.c.lines import Needs, Writer, block
-from yota.emit.cuda.cuda_ops import CudaWriter
 from yota.emit.cuda.thread_memory import Access, Layout, Memory, access_of
 from yota.emit.cuda.threads import Counters, Shape, open_shape, shape_of
 from yota.emit.language import filled
@@ -197,9 +196,6 @@ class CudaBody(BodyWriter):
             point = root.point(lane, whole)
             offsets[flat(tuple(each for axis, each in enumerate(point) if axis not in over), shape)] = None
         return [replace(sink, offset=offset) for sink, offset in zip(found, offsets, strict=True)]
-
-    def _written_by(self) -> type[Writer]:
-        return CudaWriter
 
     def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
         """0 for what every point shares, 1 for what the points of one total share, else 2."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from yota.emit.c.c_types import c_type
+from yota.emit.c.dialect import CUDA
 from yota.emit.c.kernels import ArrayNames, remarks, result_hint
 from yota.emit.c.lines import Needs, block
 from yota.emit.cuda.cuda_body import CudaBody, Text, Total
-from yota.emit.cuda.cuda_ops import CudaNames
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, Record
 from yota.emit.cuda.halves import is_half
 from yota.emit.cuda.thread_memory import Layout
@@ -60,7 +60,7 @@ def plan_step(
     needs: takes in what the lines rely on.
     """
     tape = plan.tape
-    names = CudaNames(name, reserved)
+    names = CUDA.names(name, reserved)
     found = ArrayNames(tape, names)
     found.update(layout.tables)
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}

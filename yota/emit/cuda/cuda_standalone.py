@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_names import LocalNames
 from yota.emit.c.c_types import c_type
+from yota.emit.c.dialect import CUDA, C, is_known_op
 from yota.emit.c.kernels import result_hint
 from yota.emit.c.lines import Needs
 from yota.emit.c.parts import Tables
 from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
-from yota.emit.cuda.cuda_ops import CudaNames, is_known_to_cuda
 from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort
 from yota.emit.cuda.halves import placed, widened
 from yota.emit.cuda.runtime_indices import Places, find_starts, join_places, readable
@@ -92,7 +92,7 @@ class _Host:
     ) -> None:
         self.fillings = fillings
         self.tape, self.name, self.needs, self.sizes = tape, name, needs, sizes
-        self.names = LocalNames(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room", "fault"])
+        self.names = C.names(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room", "fault"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
         self.made = frozenset(variable for variable, text in self.texts.items() if text in made)
         self.texts.update(zip(tape.outputs, results, strict=True))
@@ -114,7 +114,9 @@ class _Host:
 
     def body(self) -> HostBody:
         places = _places(self.tape) | self.made
-        plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=(AccessMap.READ,), places=places)
+        plan = schedule(
+            self.tape, known=partial(is_known_op, language=CUDA), looks=False, gathers=(AccessMap.READ,), places=places
+        )
         calls: list[Call | Sort] = []
         done: list[Op | Step] = []
         number = 0
@@ -182,7 +184,7 @@ class _Host:
             order, starts = sorted_places([self.tape.constants[each] for each in arrays], shape[: len(arrays)])
             tables = self._table("order", order), self._table("starts", starts)
         else:
-            names = CudaNames(name, (*(self.sizes or ()), *_TAKEN))
+            names = CUDA.names(name, (*(self.sizes or ()), *_TAKEN))
             places = Places(
                 tuple(names.fresh(self.texts.get(each, "index")) for each in arrays),
                 tuple(type.dtype for type in types),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from yota.emit.banner import in_comment
-from yota.emit.c.dialect import CUDA
+from yota.emit.c.dialect import CUDA, is_known_op
 from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_driver import CudaDriver
 from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
-from yota.emit.cuda.cuda_ops import is_known_to_cuda
 from yota.emit.cuda.cuda_plan import KernelPlan, inline_parts, preludes
 from yota.emit.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
 from yota.emit.cuda.runtime_indices import checks, readable
@@ -85,7 +85,7 @@ def generate(
         tape = leading(normalised(tape))
     tape, stored = placed(tape, *_stored(wide, forms))
     layout = _layout(tape, forms, stored)
-    plan = schedule(tape, known=is_known_to_cuda, gathers=(AccessMap.READ,), places=readable(tape))
+    plan = schedule(tape, known=partial(is_known_op, language=CUDA), gathers=(AccessMap.READ,), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
     needs = Needs(language=CUDA)
     steps: list[Step | Op] = []

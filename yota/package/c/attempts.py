@@ -8,8 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from yota.emit.c.c_names import FOREIGN
-from yota.emit.c.dialect import language_of
+from yota.emit.c.dialect import FOREIGN, language_of
 from yota.emit.language import Language
 from yota.emit.names import Names
 from yota.errors import ArgumentError, CodegenError

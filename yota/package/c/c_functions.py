@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from yota.emit.c.c_names import FOREIGN
 from yota.emit.c.c_plan import KernelPlan
 from yota.emit.c.c_standalone import Body, Shared, body_of
+from yota.emit.c.dialect import FOREIGN
 from yota.emit.c.statements import Sizes
 from yota.emit.language import filled
 from yota.emit.names import Names

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from yota.emit.c.c_names import FOREIGN
 from yota.emit.c.c_plan import KernelPlan, Piece
-from yota.emit.c.dialect import C
+from yota.emit.c.dialect import FOREIGN, C
 from yota.emit.c.lines import harmless
 from yota.emit.language import Language
 from yota.emit.names import Names, identifier

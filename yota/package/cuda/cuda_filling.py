@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yota.emit.c.c_types import c_type
+from yota.emit.c.dialect import CUDA
 from yota.emit.c.kernels import mentions
 from yota.emit.c.lines import block
-from yota.emit.cuda.cuda_ops import CudaNames
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter
 from yota.emit.cuda.runtime_indices import flat_kernel, over
 from yota.emit.cuda.threads import OPEN_BLOCKS, THREADS
 from yota.emit.language import filled
+from yota.emit.names import Names
 from yota.package.c.c_filling import COUNTERS, Triangle, factor, refuse_more_axes, triangle
 from yota.package.c.size_arithmetic import element, shifted
 from yota.package.varying import Varying
@@ -53,7 +54,7 @@ def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> 
 
 
 def _kernel(name: str, arrays: Sequence[_Array], names: Mapping[str, str]) -> KernelPlan:
-    own = CudaNames(name, [*names.values(), *(each.varying.hint for each in arrays)])
+    own = CUDA.names(name, [*names.values(), *(each.varying.hint for each in arrays)])
     parameters = [each.parameter for each in arrays]
     if arrays[0].corner:
         lines = _triangular(arrays[0].corner[0], arrays, own)
@@ -62,7 +63,7 @@ def _kernel(name: str, arrays: Sequence[_Array], names: Mapping[str, str]) -> Ke
     return flat_kernel(name, parameters, lines, 0, THREADS, open=True)
 
 
-def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: CudaNames) -> list[str]:
+def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: Names) -> list[str]:
     """One loop over all elements, which have places along the axes if those matter."""
     extents = arrays[0].extents
     refuse_more_axes(extents)
@@ -80,7 +81,7 @@ def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: CudaNa
     return over(" * ".join(map(factor, extents)) if len(extents) > 1 else extents[0], THREADS, [*places, *stores])
 
 
-def _triangular(corner: Triangle, arrays: Sequence[_Array], own: CudaNames) -> list[str]:
+def _triangular(corner: Triangle, arrays: Sequence[_Array], own: Names) -> list[str]:
     """Each block goes through rows, and its threads through the columns of one."""
     row, column, start = (own.fresh(each) for each in ("row", "column", "start"))
     begin = own.fresh("begin") if corner.upper else ""
@@ -103,7 +104,7 @@ def _upper(corner: Triangle, row: str, column: str, begin: str) -> tuple[list[st
     return setup, f"{column} < {extent}", f"{row} * {length} - {missing} * ({missing} - 1) / 2"
 
 
-def _lower(corner: Triangle, row: str, column: str, own: CudaNames) -> tuple[list[str], str, str]:
+def _lower(corner: Triangle, row: str, column: str, own: Names) -> tuple[list[str], str, str]:
     """How a row's columns, the first of which is 0, end, and how many elements there are in the rows before it."""
     extent, beyond = corner.extent, corner.offset
     edge = shifted(row, beyond)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_names import FOREIGN, FileNames, LocalNames
 from yota.emit.c.c_types import c_type, is_known
-from yota.emit.c.dialect import CUDA
+from yota.emit.c.dialect import CUDA, FOREIGN, C
 from yota.emit.c.kernels import mentions
 from yota.emit.c.lines import Needs, harmless
 from yota.emit.c.parts import Tables
@@ -72,7 +71,7 @@ class Function:
 def written(request: Request) -> FunctionWriter:
     """Functions for arguments of fixed sizes."""
     subject = subject_of(request.call, request.wrt)
-    names = FileNames()
+    names = C.file_names()
     title = names.fresh(called(request.wish))
     writer = FunctionWriter(title, subject, names, summary(request.call.function))
     writer.fill(recorded(subject, request.wanted, scalar=True))
@@ -145,7 +144,7 @@ class FunctionWriter:
     def add(self, name: str, tape: Tape, by: list[Parameter | None], present: list[bool] | None = None) -> None:
         """One function; ``by`` says for each result which argument it is the gradient by."""
         name = self.names.fresh(name) if name != self.title else name
-        local = LocalNames(
+        local = C.names(
             name, [*FOREIGN, *self.sizes, "stream", "workspace", "fault", *(each.name for each in self.inputs)]
         )
         several = len([each for each in by if each is not None]) > 1
