@@ -12,13 +12,13 @@ import numpy as np
 
 from yota.emit.names import Names
 from yota.emit.render import macros, template_text
-from yota.emit.spelling import Spelling
-from yota.emit.tree import Define, Loop, Memory, Remark, Room, Scope, Statement, Variable
+from yota.emit.tree import Define, Loop, Memory, Remark, Room, Scope, Spelling, Statement, Variable
 from yota.ir import extents
-from yota.ir.extents import AND, ATOM, CHOICE, NOT, OR, PRODUCT, UNARY, Spelled
+from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SAME, UNARY, Spelled
 from yota.ir.types import TensorType
 
 _WIDTH = 88
+_ARGUMENT = re.compile(r"[(,] ?\{\d\}[,)]")
 _MARKS = (" + ", " - ", " * ", ", ", " / ")
 
 
@@ -79,14 +79,23 @@ class Language:
         return next((self.table[each][name] for each in sections if name in self.table.get(each, ())), "")
 
     def spelling(self, entry: str) -> Spelling:
-        """An entry with how tightly it binds, and its operands must."""
+        """An entry with how tightly it binds, and its operands must; a mark tells that it may raise."""
         word, text = entry.split(" ", 1)
-        level: int = getattr(extents, word)
-        needs = {CHOICE: (OR, OR, CHOICE), UNARY: (UNARY,), ATOM: (CHOICE,) * 3}.get(level, (level, level + 1))
-        if level in range(AND, PRODUCT + 1) and "{1}" not in text:
+        level: int = getattr(extents, word.rstrip("!"))
+        holes = re.findall(r"\{\d\}", text)
+        repeated = len(set(holes)) < len(holes)
+        needs = {CHOICE: (OR, OR, CHOICE), UNARY: (UNARY,)}.get(level, (level, level + 1))
+        if level == ATOM or len(_ARGUMENT.findall(text)) == len(holes):
+            needs = (CHOICE,) * 3
+        elif repeated or (level == UNARY and "{1}" in text):
+            needs = (ATOM, ATOM)
+        elif level in (SAME, COMPARE):
+            needs = (level + 1, level + 1)
+        elif level in range(AND, PRODUCT + 1) and "{1}" not in text:
             needs = (level if level == NOT or text.startswith("{0}") else level + 1,)
         function = text.partition("(")[0].replace("{f}", "").replace("_{type}", "")
-        return Spelling(text, level, needs, part=function if function in self.parts() else "")
+        part = function if function in self.parts() else ""
+        return Spelling(text, level, needs, repeated, raises=word.endswith("!"), part=part)
 
     def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled | None:
         """A value in another dtype."""

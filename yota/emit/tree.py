@@ -1,9 +1,56 @@
-"""Statements of generated loops, as records that the templates of a language print."""
+"""Expressions and statements of generated code, as records that a language prints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from yota.ir.extents import ATOM, CHOICE, SUM, UNARY, Spelled
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """An expression with holes.
+
+    text: format string over the operands' texts.
+    level: how tightly it binds.
+    needs: for each operand, how tightly it must bind to stand there without parentheses.
+    repeated: whether operands occur several times, so that they must be names.
+    imports: names from ``math`` that it uses, or a module to import as it is.
+    raises: whether it can raise where NumPy gives an infinity or NaN.
+    warns: whether NumPy may warn in it.
+    simd: function of libm to be declared as one that has a vector form.
+    part: template of an inline function that it calls.
+    """
+
+    text: str
+    level: int = ATOM
+    needs: tuple[int, ...] = (CHOICE, CHOICE, CHOICE)
+    repeated: bool = False
+    imports: tuple[str, ...] = ()
+    raises: bool = False
+    warns: bool = False
+    simd: str = ""
+    part: str = ""
+
+    @property
+    def handles(self) -> tuple[str, int, tuple[int, ...], bool]:
+        """What of it shows in the text that is written."""
+        return self.text, self.level, self.needs, self.repeated
+
+    def applied(self, texts: Sequence[Spelled], *, apart: bool = False) -> Spelled:
+        """The expression of operands; ``apart`` puts in parentheses what compilers of C warn of."""
+        if self.text == "{0}":
+            return texts[0]
+        needs = self.needs if len(self.needs) >= len(texts) else (*self.needs, *self.needs[-1:] * len(texts))
+        if apart and CHOICE < self.level < SUM:
+            needs = tuple([ATOM if text.level < UNARY else need for text, need in zip(texts, needs, strict=False)])
+        pieces = [text if text.level >= need else f"({text})" for text, need in zip(texts, needs, strict=False)]
+        signed = len(pieces) if apart and SUM <= self.level < ATOM else 1
+        for place in range(0 if self.text[0] == "-" else 1, signed):
+            pieces[place] = f"({pieces[place]})" if pieces[place].startswith("-") else pieces[place]
+        return Spelled(self.text.format(*pieces), self.level)
 
 
 @dataclass(frozen=True, slots=True)

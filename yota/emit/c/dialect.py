@@ -12,7 +12,7 @@ from yota.emit.c.c_ops import computed_in
 from yota.emit.c.c_types import STORED, c_type, is_known, literal, suffix
 from yota.emit.language import Language, tabled
 from yota.emit.render import templates
-from yota.emit.spelling import Spelling
+from yota.emit.tree import Spelling
 from yota.ir.extents import ATOM, UNARY, Spelled
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType

@@ -13,8 +13,7 @@ from yota.emit.c.c_types import suffix
 from yota.emit.c.dialect import C
 from yota.emit.language import Language
 from yota.emit.names import Names
-from yota.emit.spelling import Spelling
-from yota.emit.tree import Define, Remark, Statement
+from yota.emit.tree import Define, Remark, Spelling, Statement
 from yota.ir.extents import AND, CHOICE, OR, Extent, Spelled, extents_in, factor
 from yota.schedule.nests.linear_index import Linear
 from yota.schedule.nests.point_values import Value, Values
@@ -97,7 +96,9 @@ class Writer:
     ) -> None:
         self.values, self.read, self.names, self.needs = values, read, names, needs
         self.language = needs.language
-        self._has_sine = any(values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values)))
+        self._has_sine = bool(needs.language["joined"]) and any(
+            values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values))
+        )
         self.uses: dict[int, int] = {}
         wanted = list(wanted)
         self._count(wanted)
