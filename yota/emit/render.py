@@ -53,7 +53,7 @@ def _environment() -> jinja2.Environment:
         autoescape=lambda name: name is not None and ".html" in name,
         auto_reload=False,
     )
-    environment.filters["factor"] = factor
+    environment.filters.update(factor=factor, atom=format)
     environment.tests["extent"] = lambda number: isinstance(number, Extent)
     return environment
 

@@ -9,8 +9,9 @@ from typing import Any
 from yota.emit.c.c_plan import KernelPlan
 from yota.emit.c.c_types import c_type, is_known, literal
 from yota.emit.c.kernels import argument_of, plan_kernel, result_of, with_sizes
-from yota.emit.c.lines import Needs, block
+from yota.emit.c.lines import Needs
 from yota.emit.language import filled
+from yota.emit.render import render_lines
 from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap
@@ -63,6 +64,22 @@ class _Call:
     sizes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Carry:
+    """A carried value: names of what it is now and next, of its start, and of where it ends; arrays need ``room``."""
+
+    type: TensorType
+    now: str
+    next: str
+    given: str
+    result: str
+    room: str
+
+    @property
+    def kind(self) -> str:
+        return c_type(self.type.dtype)
+
+
 def plan_loop(
     op: Op,
     types: Mapping[int, TensorType],
@@ -83,81 +100,73 @@ def plan_loop(
     parts = [part for type in found for part in (type.parts if isinstance(type, TupleType) else (type,))]
     if not all(is_known(type.dtype) and type.size for type in parts):
         return None
-    return _Writer(op, types, name, needs, whole, sizes).run()
+    return _Writer(region, [types[operand] for operand in op.operands], name, needs, whole, sizes).run()
 
 
 class _Writer:
     def __init__(
-        self, op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, whole: bool, sizes: Sequence[str]
+        self, region: Region, types: list[TensorType], name: str, needs: Needs, whole: bool, sizes: Sequence[str]
     ) -> None:
-        region: Region = op.keyword("region")
-        self.op, self.region, self.name, self.needs, self.whole = op, region, name, needs, whole
-        self.types = [types[operand] for operand in op.operands]
+        self.region, self.types, self.name, self.needs, self.whole = region, types, name, needs, whole
         self.sizes, self.names = sizes, needs.language.names(name, sizes)
         self.trip = self.names.fresh("trip")
+        hints = [*(["trips"] if region.counted else []), *(entry.name for entry in region.body.inputs[1:])]
+        self.operands = [self.names.fresh(hint) for hint in hints]
+        self.given = self.operands[region.counted :]
         self.helpers: list[KernelPlan] = []
         self.tables: dict[int, tuple[str, Any]] = {}
+        self.held: dict[str, str] = {}
+        """Declarations of arrays on the stack, by name."""
         self.rooms: list[tuple[str, TensorType]] = []
-        self.lines: list[str] = []
         self.work = 0
 
     def run(self) -> LoopKernel | None:
         """The plan."""
-        region, body = self.region, self.region.body
-        operands = [self.names.fresh(hint) for hint in self._hints()]
-        given = operands[region.counted :]
-        self.given = given
-        inputs = [entry.variable for entry in body.inputs]
-        types = region.types()
-        results = [self.names.fresh("carried" if k < region.carries else "rows") for k in range(len(types))]
-        starts = dict(zip(inputs[1 : 1 + region.carries], range(region.carries), strict=True))
-        kept = [k for k, each in enumerate(body.outputs) if k < region.carries or each not in starts]
+        region, body, fresh = self.region, self.region.body, self.names.fresh
+        count, types = region.carries, region.types()
+        results = [fresh("carried" if k < count else "rows") for k in range(len(types))]
+        starts = {entry.variable: k for k, entry in enumerate(body.inputs[1 : 1 + count])}
+        kept = [k for k, each in enumerate(body.outputs) if k < count or each not in starts]
         trip = self._planned(replace(body, outputs=tuple(body.outputs[k] for k in kept)))
         test = None if region.condition is None else self._planned(region.condition)
         if trip is None or (region.condition is not None and test is None):
             return None
-        self.now = [self.names.fresh("now") for _ in range(region.carries)]
-        self.next = [self.names.fresh("then") for _ in range(region.carries)]
-        self._begin(operands, results, types)
-        lines: list[str] = []
-        if test is not None:
-            go = self.names.fresh("goes_on")
-            lines += [f"uint8_t {go};", *self._calls(*test, [f"&{go}"]), f"if (!{go})", "    break;"]
-        for k in range(region.carries, len(types)):
-            if k not in kept:
-                lines.append(self._start(results[k], types[k], starts[body.outputs[k]]))
+        now, then = [fresh("now") for _ in range(count)], [fresh("then") for _ in range(count)]
+        rooms = [self._room(type) if type.shape else "" for type in types[:count]]
+        self.carries = [_Carry(*each) for each in zip(types, now, then, self.given, results, rooms, strict=False)]
+        own = dict(self.held)
+        go = "" if test is None else fresh("goes_on")
+        tested = [] if test is None else self._calls(*test, [f"&{go}"])
         places = [
-            (self.next[k] if types[k].shape else f"&{self.next[k]}")
-            if k < region.carries
-            else f"{results[k]} + {self.trip}" + self._row(types[k])
-            for k in kept
+            *(each.next if each.type.shape else f"&{each.next}" for each in self.carries),
+            *(f"{results[k]} + {self.trip}{_row(types[k])}" for k in kept[count:]),
         ]
-        lines += self._calls(*trip, places)
-        for k in range(region.carries):
-            now, then = self.now[k], self.next[k]
-            if types[k].shape:
-                lines += block(
-                    "", [f"{c_type(types[k].dtype)} *{then}_old = {now};", f"{now} = {then};", f"{then} = {then}_old;"]
-                )
-            else:
-                lines.append(f"{now} = {then};")
-        self.lines += block(self._header(), lines)
-        for k in range(region.carries):
-            if types[k].shape:
-                copy = f"memcpy({results[k]}, {self.now[k]}, {types[k].size} * sizeof *{results[k]});"
-                self.lines += [f"if ({self.now[k]} != {results[k]})", f"    {copy}"]
-            else:
-                self.lines.append(f"*{results[k]} = {self.now[k]};")
-        return self._finished(operands, results, types)
-
-    def _hints(self) -> list[str]:
-        counts = ["trips"] if self.region.counted else []
-        return counts + [entry.name for entry in self.region.body.inputs[1:]]
+        calls = self._calls(*trip, places)
+        stacked = [
+            (results[k], types[k].size // types[k].shape[0] if types[k].ndim > 1 else None, now[starts[each]])
+            for k, each in enumerate(body.outputs)
+            if k not in kept
+        ]
+        lines = render_lines(
+            "c/trips.c.jinja",
+            region=region,
+            trip=self.trip,
+            count=self.operands[0] if region.counted else "",
+            carries=self.carries,
+            held=own,
+            rooms=[line for name, line in self.held.items() if name not in own],
+            cleared=[] if region.is_fixed else [(results[k], types[k].size) for k in range(count, len(types))],
+            go=go,
+            test=tested,
+            starts=stacked,
+            calls=calls,
+        )
+        return self._finished(lines, [*zip(results, types, strict=True), *self.rooms], len(results))
 
     def _planned(self, tape: Tape) -> tuple[Tape, list[_Call]] | None:
         """What a trip calls; None if kernels and loops cannot do all of it."""
         tape = symbolic.optimise(tape, values=len(tape.outputs))
-        tape, stored = small_as_sums(as_products(normalised(tape, frozenset()), frozenset()), largest=_LARGEST_PRODUCT)
+        tape, stored = small_as_sums(as_products(normalised(tape)), largest=_LARGEST_PRODUCT)
         tape = with_own_outputs(tape)
         plan = schedule(tape, looks=False, gathers=GATHERS, stored=stored)
         items = {(op.operands[0], op.keyword("index")): op.result for op in tape.ops if op.access == AccessMap.ITEM}
@@ -181,66 +190,26 @@ class _Writer:
         pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
         inputs = tuple([variable for variable, argument in pairs if argument.used])
         made, sizes = with_sizes(kernel.plan, self.sizes)
-        types = tuple([plan.tape.types[each] for each in kernel.outputs])
-        return _Call(made, inputs, kernel.outputs, types, sizes=sizes)
+        return _Call(made, inputs, kernel.outputs, tuple(map(plan.tape.types.__getitem__, kernel.outputs)), (), sizes)
 
     def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
-        how: dict[str, Any] = {"whole": self.whole, "sizes": self.sizes}
-        found = plan_loop(op, tape.types, name, self.needs, **how) if op.regions else None
+        if not op.regions:
+            return None
+        found = plan_loop(op, tape.types, name, self.needs, whole=self.whole, sizes=self.sizes)
         if found is None:
             return None
         self.helpers += found.helpers
         outputs = tuple([None if each is None else items.get((op.result, each)) for each in found.results])
         return _Call(found.plan, op.operands, outputs, found.types, found.tables, found.sizes)
 
-    def _begin(self, operands: Sequence[str], results: Sequence[str], types: Sequence[TensorType]) -> None:
-        """Statements ahead of the loop."""
-        region = self.region
-        for k in range(region.carries):
-            type, kind = types[k], c_type(types[k].dtype)
-            if type.shape:
-                room = self._room(type)
-                self.lines.append(f"{kind} *{self.now[k]} = {results[k]}, *{self.next[k]} = {room};")
-                self.lines.append(f"memcpy({self.now[k]}, {self.given[k]}, {type.size} * sizeof *{self.now[k]});")
-            else:
-                self.lines.append(f"{kind} {self.now[k]} = {self.given[k]}, {self.next[k]};")
-        for k in range(region.carries, len(types)):
-            if not region.is_fixed:
-                self.lines.append(f"memset({results[k]}, 0, {types[k].size} * sizeof *{results[k]});")
-        if region.counted:
-            limit = "" if region.trips is None else f"({operands[0]} > {region.trips}) ? {region.trips} : "
-            self.lines.append(f"const int64_t {self._limit()} = {limit}{operands[0]};")
-
-    def _limit(self) -> str:
-        return f"{self.trip}s_left"
-
-    def _header(self) -> str:
-        region = self.region
-        limit = self._limit() if region.counted else "INT64_MAX" if region.trips is None else str(region.trips)
-        if region.backwards:
-            return f"for (int64_t {self.trip} = {limit} - 1; {self.trip} >= 0; {self.trip}--)"
-        return f"for (int64_t {self.trip} = 0; {self.trip} < {limit}; {self.trip}++)"
-
     def _room(self, type: TensorType) -> str:
         """The name of an array to work in."""
         name = self.names.fresh("room")
         if not isinstance(type.size, Extent) and type.size * type.dtype.itemsize <= _ON_STACK:
-            self.lines.append(f"{c_type(type.dtype)} {name}[{type.size}];")
+            self.held[name] = f"{c_type(type.dtype)} {name}[{type.size}];"
         else:
             self.rooms.append((name, type))
         return name
-
-    def _row(self, type: TensorType) -> str:
-        """How far rows lie apart."""
-        size = type.size // max(type.shape[0], 1)
-        return "" if size == 1 else f" * {size}"
-
-    def _start(self, rows: str, type: TensorType, carry: int) -> str:
-        """The statement that stacks what a trip begins with."""
-        if type.ndim == 1:
-            return f"{rows}[{self.trip}] = {self.now[carry]};"
-        size = type.size // type.shape[0]
-        return f"memcpy({rows} + {self.trip} * {size}, {self.now[carry]}, {size} * sizeof *{rows});"
 
     def _calls(self, tape: Tape, calls: Sequence[_Call], places: Sequence[str]) -> list[str]:
         """The calls of a trip, which leave its outputs at ``places``."""
@@ -248,12 +217,12 @@ class _Writer:
         with_rows = len(tape.inputs) == len(region.body.inputs)
         texts: dict[int, str] = {tape.inputs[0].variable: self.trip}
         entries = iter(tape.inputs[1:])
-        for name in self.now:
-            texts[next(entries).variable] = name
+        for carry in self.carries:
+            texts[next(entries).variable] = carry.now
         for k in range(region.carries, region.carries + region.slices):
             if with_rows:
                 type = self.types[k + region.counted]
-                element = f"{self.given[k]} + {self.trip}{self._row(type)}"
+                element = f"{self.given[k]} + {self.trip}{_row(type)}"
                 texts[next(entries).variable] = element if type.ndim > 1 else f"{self.given[k]}[{self.trip}]"
         for entry, name in zip(entries, self.given[region.carries + region.slices :], strict=True):
             texts[entry.variable] = name
@@ -289,27 +258,33 @@ class _Writer:
             self.tables[id(value)] = self.names.fresh("table"), value
         return self.tables[id(value)][0]
 
-    def _finished(self, operands: Sequence[str], results: Sequence[str], types: Sequence[TensorType]) -> LoopKernel:
+    def _finished(self, lines: list[str], results: Sequence[tuple[str, TensorType]], count: int) -> LoopKernel:
+        """The plan of a function that gives ``results``, of which the first are the op's, and the rest is memory."""
         tables = list(self.tables.values())
-        arguments = [argument_of(name, type, True) for name, type in zip(operands, self.types, strict=True)]
+        arguments = [argument_of(name, type, True) for name, type in zip(self.operands, self.types, strict=True)]
         arguments += [argument_of(name, TensorType(value.dtype, value.shape), True) for name, value in tables]
-        given = [*zip(results, types, strict=True), *self.rooms]
         trips = self.region.trips if self.region.is_fixed else max(self.region.seen, _GUESSED)
         work = int(self.work) * int(trips or 1)
         plan = KernelPlan(
             name=self.name,
             remarks=(),
             arguments=tuple(arguments),
-            results=tuple(result_of(name, type) for name, type in given),
+            results=tuple(result_of(name, type) for name, type in results),
             partials=(),
-            lines=tuple(self.lines),
+            lines=tuple(lines),
             extent=0,
             work=work,
             parallel=False,
             released=work >= _WORTH_RELEASING,
             runs=f"{self.name}_loops",
         )
-        numbers = (*range(len(results)), *(None for _ in self.rooms))
         plan, sizes = with_sizes(plan, self.sizes)
-        found = tuple([type for _, type in given])
-        return LoopKernel(plan, tuple(self.helpers), numbers, found, tuple(value for _, value in tables), sizes)
+        numbers = (*range(count), *(None for _ in self.rooms))
+        types = tuple([type for _, type in results])
+        return LoopKernel(plan, tuple(self.helpers), numbers, types, tuple([value for _, value in tables]), sizes)
+
+
+def _row(type: TensorType) -> str:
+    """How far rows lie apart."""
+    size = type.size // max(type.shape[0], 1)
+    return "" if size == 1 else f" * {size}"
