@@ -37,50 +37,54 @@ class Sink:
     rest: str = ""
 
 
-def _own_names(tape: Tape) -> set[str]:
-    """What the function calls its own: those are no counters."""
-    return {identifier(name) for name in (*tape.names.values(), *(entry.name for entry in tape.inputs))}
-
-
 class Frame:
     """The kernel of one group.
 
     results: names of what it writes.
     whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    several: whether there is more than one box.
+    axes: the loops that are left when some were merged into the next one.
+    strides: strides of arrays that are not in C order, in elements.
     """
+
+    several = False
+    axes: Sequence[int] = ()
+    strides: Mapping[int, Sequence[int]] = {}
 
     def __init__(
         self, tape: Tape, group: Group, results: Mapping[int, str], names: Names, needs: Needs, *, whole: bool
     ) -> None:
         self.tape, self.group, self.results = tape, group, results
         self.names, self.needs, self.whole = names, needs, whole
-        self.counters = names.among(_COUNTERS, len(group.extents), _own_names(tape))
+        # What the function calls its own are no counters.
+        own = {identifier(name) for name in (*tape.names.values(), *(entry.name for entry in tape.inputs))}
+        self.counters = names.among(_COUNTERS, len(group.extents), own)
 
     def extent(self, axis: int) -> int:
         """How many rounds the loops have that run as one with the loop of ``axis``, the only one."""
         return math.prod(self.group.extents[: axis + 1])
 
-    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+    def target(self, sink: Sink, numbers: Mapping[int, str] | None = None) -> str:
         """Where a value goes, with the texts of what its place takes from index arrays."""
         name = self.results[sink.root.variable]
         if not self._is_array(sink.root):
             return self.needs.language.result(name)
-        return self.needs.language.element(name, self._text(sink.offset, axes, numbers))
+        return self.needs.language.element(name, self._text(sink.offset, numbers))
 
-    def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
-        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
+    def _text(self, offset: Linear, numbers: Mapping[int, str] | None = None) -> str:
+        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in self.axes or term[0] < 0))
         return offset_text(kept, self.counters, numbers)
 
     def _is_array(self, root: Root) -> bool:
         return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
 
-    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
+    def is_private(self, root: Root) -> bool:
         """Whether every thread must have a result of its own, to be merged in the end."""
         reduced = root.reduced
         if not any(reduced):
             return False
         # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
-        return several or reduced[0] or reduced != sorted(reduced)
+        return self.several or reduced[0] or reduced != sorted(reduced)
 
     def joined(self, merge: str, dtype: np.dtype[Any], target: str, value: str) -> Assign:
         """The statement by which a value, any expression, joins a total."""
@@ -94,11 +98,11 @@ class Frame:
         """What a total starts from."""
         return self.needs.language.literal(_NEUTRAL[merge], np.dtype(np.float64))
 
-    def partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
+    def parts(self) -> list[Partial]:
         """The results that every thread has a part of."""
         found = []
         for root in self.group.roots:
-            if self.is_private(root, several, axes):
+            if self.is_private(root):
                 assert root.reduction is not None
                 type = self.tape.types[root.variable]
                 name, size = self.results[root.variable], max(1, type.size)
@@ -168,18 +172,18 @@ class Stream:
         return offset_text(Linear(further, ((0, self.step),)), [counter])
 
 
-def streams(frame: Frame, sinks: Sequence[Sink], axes: Sequence[int]) -> tuple[list[Stream], int]:
+def streams(frame: Frame, sinks: Sequence[Sink]) -> tuple[list[Stream], int]:
     """What the only loop of a kernel writes in such an order, if it is much, and how many rounds a block has."""
-    if frame.whole or len(axes) != 1:
+    if frame.whole or len(frame.axes) != 1:
         return [], 0
     by_result: dict[int, list[Sink]] = {}
     for sink in sinks:
         if not sink.merge:
             by_result.setdefault(sink.root.variable, []).append(sink)
-    runs = [run for each in by_result.values() for run in _runs(each, axes[0])]
+    runs = [run for each in by_result.values() for run in _runs(each, frame.axes[0])]
     size = sum(len(run) * run[0].dtype.itemsize for run in runs)
     rounds = next((each for each in _ROUNDS if size * each <= _AT_HAND), 0)
-    if size * frame.extent(axes[0]) < _LARGE or not rounds:
+    if size * frame.extent(frame.axes[0]) < _LARGE or not rounds:
         return [], 0
     frame.needs.parts.add(("past_caches", "uint8"))
     return [_stream(frame, run) for run in runs], rounds

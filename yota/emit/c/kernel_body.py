@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from yota.emit.c.c_ops import cost
 from yota.emit.c.c_plan import Partial
@@ -18,7 +17,7 @@ from yota.emit.tree import Assign, Fill, Statement
 from yota.ir.tape import Op
 from yota.ir.verify import is_on
 from yota.schedule.nests.groups import Group, Schedule
-from yota.schedule.nests.linear_index import Bounds, Linear, flat, merged, spread
+from yota.schedule.nests.linear_index import Linear, flat, merged, spread
 from yota.schedule.nests.pull import Pull
 from yota.schedule.nests.tiling import Region, Root, regions
 
@@ -26,23 +25,12 @@ LIMIT = 2_000_000
 """Values of one kernel."""
 
 
-@dataclass(slots=True)
-class Body:
-    """The text of a kernel's loops, and what it relies on."""
-
-    lines: list[str]
-    reads: set[int]
-    partials: list[Partial]
-    work: int
-    outer: int
-    places: dict[int, int]
-
-
 class BodyWriter(Frame):
     """Writes the body of one kernel.
 
-    arrays, results: names of what it reads and of what it writes.
-    whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    arrays: names of what it reads.
+    reads, places: what it reads, and index arrays among that with extents of the axes that they have places on.
+    outer, work: where the outermost loop ends, 0 without loops, and about how many operations there are.
     """
 
     def __init__(
@@ -58,39 +46,40 @@ class BodyWriter(Frame):
         super().__init__(plan.tape, group, results, names, needs, whole=whole)
         self.plan, self.arrays = plan, arrays
         self.reads: set[int] = set()
-        self.work = 0
+        self.lines: list[str] = []
+        self.partials: list[Partial] = []
+        self.outer = self.work = 0
 
-    def run(self) -> Body:
+    def run(self) -> None:
         """Write all regions."""
-        group = self.group
-        boxes = self._boxes()
-        several = len(boxes) > 1
-        pulled = [(box, *self._pulled(box)) for box in boxes]
-        axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], several)
-        if not group.extents:
-            ((_, pull, sinks),) = pulled
-            self._verified(pulled, axes, several)
-            return Body(self._printed(self._straight(pull, sinks)), self.reads, [], self.work, 0, pull.places)
-        partials = self.partials(several, axes)
-        lines: list[Statement] = [self.cleared(partial) for partial in partials]
-        for box, pull, sinks in pulled:
-            lines += self._nest(box, pull, sinks, axes, several)
-        self._verified(pulled, axes, several)
-        outer = axes[0]
-        extent = math.prod(group.extents[: outer + 1])
-        checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
-        return Body(self._printed(lines), self.reads, partials, self.work, extent, checked)
-
-    def _printed(self, statements: list[Statement]) -> list[str]:
-        return self.needs.language.scoped(statements)
-
-    def _verified(self, pulled: Sequence[Pulled], axes: Sequence[int], several: bool) -> None:
+        self._pull_all()
+        if self.group.extents:
+            self.partials = self.parts()
+            lines = [self.cleared(partial) for partial in self.partials]
+            lines += [line for box, pull, sinks in self.pulled for line in self._nest(box, pull, sinks)]
+            self.outer = math.prod(self.group.extents[: self.axes[0] + 1])
+        else:
+            lines = self._straight(self.pulled[0][1], self.pulled[0][2])
         if is_on():
+            check_kernel(self.tape, self.group, self.pulled, self.axes, self._is_cleared)
+        self.lines = self.needs.language.scoped(lines)
 
-            def cleared(root: Root) -> bool:
-                return root.scattered or self.is_private(root, several, axes)
+    def _pull_all(self) -> None:
+        """Find the values at the points of each box, and the loops that are left."""
+        self.pulled: list[Pulled] = [(box, *self._pulled(box)) for box in self._boxes()]
+        self.several = len(self.pulled) > 1
+        self.places = {array: size for _, pull, _ in self.pulled for array, size in pull.places.items()}
+        axes = list(range(len(self.group.extents)))
+        if not self.several and len(axes) > 1:
+            # Those are merged that every access walks in step.
+            forms = [each.offset for _, pull, _ in self.pulled for each in pull.values.items if each.offset is not None]
+            forms += [sink.offset for _, _, sinks in self.pulled for sink in sinks]
+            found = merged(forms, axes, dict(enumerate(self.group.extents)))
+            axes = [axis for axis in axes if axis not in found]
+        self.axes = axes
 
-            check_kernel(self.tape, self.group, pulled, axes, cleared)
+    def _is_cleared(self, root: Root) -> bool:
+        return root.scattered or self.is_private(root)
 
     def _boxes(self) -> list[Region]:
         """The boxes in which all roots are computed in one way each."""
@@ -104,16 +93,12 @@ class BodyWriter(Frame):
         return found
 
     def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
-        bounds: Bounds = dict(enumerate(box))
-        pull = self._pull(bounds)
+        pull = Pull(self.tape, self.plan.definitions, self.plan.leaves, dict(enumerate(box)), LIMIT, self.strides)
         sinks = []
         for root in self.group.roots:
             if all(stop <= extent for (_, stop), extent in zip(box, root.extents, strict=True)):
                 sinks += self._sinks(pull, root, box)
         return pull, sinks
-
-    def _pull(self, bounds: Bounds) -> Pull:
-        return Pull(self.tape, self.plan.definitions, self.plan.leaves, bounds, LIMIT)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         op, type = root.reduction, self.tape.types[root.variable]
@@ -154,37 +139,21 @@ class BodyWriter(Frame):
             found.append(Sink(root, value, offset, type.dtype, "sum"))
         return found
 
-    def _axes(self, sinks: list[list[Sink]], pulls: list[Pull], several: bool) -> list[int]:
-        """Loop axes that remain when those are merged that every access walks in step."""
-        axes = list(range(len(self.group.extents)))
-        if several or len(axes) < 2:
-            return axes
-        forms = [value.offset for pull in pulls for value in pull.values.items if value.offset is not None]
-        forms += [sink.offset for each in sinks for sink in each]
-        found = merged(forms, axes, dict(enumerate(self.group.extents)))
-        return [axis for axis in axes if axis not in found]
+    def _depth(self, offset: Linear) -> int:
+        return max((self.axes.index(axis) + 1 for axis, _ in offset.terms if axis in self.axes), default=0)
 
-    def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
-        return max((axes.index(axis) + 1 for axis, _ in offset.terms if axis in axes), default=0)
+    def _read(self, variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
+        self.reads.add(variable)
+        return self._element(variable, offset, self._text(offset, numbers))
 
-    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
-        def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
-            self.reads.add(variable)
-            return self._element(variable, self._text(offset, axes, numbers))
-
-        return read
-
-    def _element(self, variable: int, place: str) -> str:
+    def _element(self, variable: int, offset: Linear, place: str) -> str:
         name = self.arrays[variable]
         return self.needs.language.element(name, place) if self.tape.types[variable].shape else name
 
-    def _writer(self, pull: Pull, sinks: list[Sink], axes: Sequence[int]) -> Writer:
-        def depth(offset: Linear) -> int:
-            return self._depth(offset, axes)
-
+    def _writer(self, pull: Pull, sinks: list[Sink]) -> Writer:
         values = pull.values
         wanted = [sink.value for sink in sinks]
-        writer = Writer(values, wanted, depth, self._reader(axes), self.names, self.needs)
+        writer = Writer(values, wanted, self._depth, self._read, self.names, self.needs)
         each = sum(
             cost(value.data, value.dtype) if value.kind == "apply" else 1
             for number, value in enumerate(values.items)
@@ -197,12 +166,12 @@ class BodyWriter(Frame):
 
     def _straight(self, pull: Pull, sinks: list[Sink]) -> list[Statement]:
         self._keep_apart(sinks)
-        writer = self._writer(pull, sinks, ())
+        writer = self._writer(pull, sinks)
         lines = writer.lines(0)
         sparse = self._cleared_results(pull, sinks)
         stores: list[Statement] = []
         for sink in sinks:
-            target = self.target(sink, (), writer.read_again(sink.offset))
+            target = self.target(sink, writer.read_again(sink.offset))
             if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
                 continue
             assign = "+=" if sink.root.scattered else "="
@@ -231,7 +200,8 @@ class BodyWriter(Frame):
                 found[root.variable] = Fill(self.results[root.variable], size, self.neutral("sum"), True)
         return found
 
-    def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[Statement]:
+    def _nest(self, box: Region, pull: Pull, sinks: list[Sink]) -> list[Statement]:
+        axes = self.axes
         for sink in sinks:
             if sink.root.scattered:
                 sink.depth = len(axes)
@@ -239,5 +209,4 @@ class BodyWriter(Frame):
                 inner = sink.root.reduced[axes[-1]]
                 kept = [axes.index(axis) + 1 for axis, _ in sink.offset.terms if axis in axes]
                 sink.depth = max(kept, default=0) if inner else len(axes)
-        writer = self._writer(pull, sinks, axes)
-        return Nest(self, box, sinks, axes, several, writer).lines()
+        return Nest(self, box, sinks, self._writer(pull, sinks)).lines()

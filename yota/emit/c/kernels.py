@@ -141,7 +141,8 @@ def plan_kernel(
         root.variable: (known or {}).get(root.variable) or names.fresh(result_hint(tape, root.variable))
         for root in group.roots
     }
-    body = BodyWriter(plan, group, found, results, names, needs, whole).run()
+    body = BodyWriter(plan, group, found, results, names, needs, whole)
+    body.run()
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()

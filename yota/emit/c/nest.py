@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,16 @@ _VECTOR = 64
 class Nest:
     """The loops over one region."""
 
-    def __init__(
-        self, body: Frame, box: Region, sinks: list[Sink], axes: Sequence[int], several: bool, writer: Writer
-    ) -> None:
-        self.body, self.box, self.sinks = body, box, sinks
-        self.axes, self.several, self.writer = axes, several, writer
+    def __init__(self, body: Frame, box: Region, sinks: list[Sink], writer: Writer) -> None:
+        self.body, self.box, self.sinks, self.writer = body, box, sinks, writer
+        self.axes, self.several = body.axes, body.several
         self.language = body.needs.language
-        self.totals = [sink for sink in sinks if sink.merge and sink.depth < len(axes)]
+        self.totals = [sink for sink in sinks if sink.merge and sink.depth < len(self.axes)]
         for sink in self.totals:
             base = body.results[sink.root.variable]
             sink.name = body.names.fresh(f"{base}_sum" if sink.merge == "sum" else f"{base}_so_far")
-            sink.rest = body.names.fresh(f"{sink.name}_rest") if self._compensated(sink) else ""
-        self.streams, rounds = ([], 0) if several else streams(body, sinks, axes)
+            sink.rest = body.names.fresh(f"{sink.name}_rest") if sink.merge == "sum" else ""
+        self.streams, rounds = ([], 0) if self.several else streams(body, sinks)
         self.block = rounds or _BLOCK
         self.held: list[Sink] = []
         self.start = ""
@@ -46,10 +43,7 @@ class Nest:
         return counter if self.start == "0" else f"{counter} - {self.start}"
 
     def _target(self, sink: Sink) -> str:
-        return self.body.target(sink, self.axes, self.writer.read_again(sink.offset))
-
-    def _compensated(self, sink: Sink) -> bool:
-        return sink.merge == "sum"
+        return self.body.target(sink, self.writer.read_again(sink.offset))
 
     def lines(self) -> list[Statement]:
         """The loops."""
@@ -64,14 +58,9 @@ class Nest:
             return [*lines, *self._innermost()]
         own = [sink for sink in self.totals if sink.depth == depth]
         for sink in own:
-            lines.append(self._declaration(sink))
-        lines += self._loop(depth)
-        for sink in own:
-            lines.append(self._finished(sink))
-        return lines
-
-    def _declaration(self, sink: Sink) -> Variable:
-        return Variable(self.language.type(self._total_type(sink)), sink.name, self.body.neutral(sink.merge), sink.rest)
+            kind = self.language.type(self._total_type(sink))
+            lines.append(Variable(kind, sink.name, self.body.neutral(sink.merge), sink.rest))
+        return [*lines, *self._loop(depth), *map(self._finished, own)]
 
     def _total_type(self, sink: Sink) -> np.dtype[Any]:
         """Sums of single precision are kept in double precision between blocks."""
@@ -80,13 +69,13 @@ class Nest:
         return np.dtype(np.complex128 if sink.dtype.kind == "c" else np.float64)
 
     def _finished(self, sink: Sink) -> Statement:
-        target = self.body.target(sink, self.axes)
+        target = self.body.target(sink)
         value: str = sink.name
         if sink.rest:
             value = f"{self._part_function('total', sink)}({sink.name}, {sink.rest})"
             if sink.dtype != self._total_type(sink):
                 value = self.language.cast(self._total_type(sink), sink.dtype, Spelled(value)) or value
-        if self.body.is_private(sink.root, self.several, self.axes) and (self.several or sink.depth):
+        if self.body.is_private(sink.root) and (self.several or sink.depth):
             return self.body.joined(sink.merge, sink.dtype, target, value)
         return Assign(target, value)
 
@@ -114,9 +103,13 @@ class Nest:
         parts = self.totals if innermost else []
         scattered = [sink for sink in self.sinks if innermost and sink.root.scattered]
         lines: list[Statement] = []
-        single = not self._is_loop(depth)
-        if single:
-            return self._single(depth)
+        low, high = self.box[self.axes[depth]]
+        if self.several and high <= low + 1:
+            # A loop of one round: its counter is a number in every index already.
+            inner = self._at(depth + 1)
+            if innermost:
+                inner = [*self._parts_declared(), *inner, *self._parts_added()]
+            return [Scope(tuple(inner), "" if depth or self.body.whole else f"first <= {low} && {low} < last")]
         if depth == 0 and self.several and not self.body.whole:
             size = self.language.size()
             lines += [Define(size, f"{counter}_first", start), Define(size, f"{counter}_last", stop)]
@@ -125,18 +118,6 @@ class Nest:
             vector = self._width() if innermost and self._is_vector() else None
             return [*lines, Loop(counter, start, stop, tuple(self._at(depth + 1)), vector=vector)]
         return [*lines, *self._blocks(depth, counter, start, stop, parts, scattered)]
-
-    def _is_loop(self, depth: int) -> bool:
-        start, stop = self.box[self.axes[depth]]
-        return stop > start + 1 or not self.several
-
-    def _single(self, depth: int) -> list[Statement]:
-        """A loop of one round: its counter is a number in every index already."""
-        start, _ = self.box[self.axes[depth]]
-        inner = self._at(depth + 1)
-        if depth == len(self.axes) - 1:
-            inner = [*self._parts_declared(), *inner, *self._parts_added()]
-        return [Scope(tuple(inner), "" if depth or self.body.whole else f"first <= {start} && {start} < last")]
 
     def _is_vector(self) -> bool:
         """Whether the innermost loop may be run on vectors: no value depends on another round."""
@@ -200,9 +181,8 @@ class Nest:
             return None
         symbols: dict[str, list[str]] = {}
         for sink in parts:
-            symbol = {"sum": "+", "prod": "*", "max": "larger", "min": "smaller"}[sink.merge]
-            if len(symbol) > 1:
-                symbol += suffix(sink.dtype)
+            end = suffix(sink.dtype)
+            symbol = {"sum": "+", "prod": "*", "max": f"larger{end}", "min": f"smaller{end}"}[sink.merge]
             symbols.setdefault(symbol, []).append(self._part(sink))
         clauses = "".join(f" reduction({symbol} : {', '.join(each)})" for symbol, each in symbols.items())
         return f"{self._width()}{clauses}"
@@ -221,7 +201,7 @@ class Nest:
         for stream in self.streams:
             if any(sink is each for each in stream.sinks):
                 return stream.target(sink, counter, self.start)
-        return self.body.target(sink, self.axes)
+        return self.body.target(sink)
 
     def _innermost(self) -> list[Statement]:
         """What becomes of the values of one point."""

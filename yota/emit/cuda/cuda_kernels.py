@@ -9,7 +9,7 @@ from yota.emit.c.c_types import c_type
 from yota.emit.c.dialect import CUDA
 from yota.emit.c.kernels import ArrayNames, remarks, result_hint
 from yota.emit.c.lines import Needs, block
-from yota.emit.cuda.cuda_body import CudaBody, Text, Total
+from yota.emit.cuda.cuda_body import CudaBody, Total
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, Record
 from yota.emit.cuda.halves import is_half
 from yota.emit.cuda.thread_memory import Layout
@@ -64,8 +64,10 @@ def plan_step(
     found = ArrayNames(tape, names)
     found.update(layout.tables)
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
-    text = CudaBody(plan, group, found, results, names, needs, layout=layout, threads=threads, open=open).text()
-    needs.device.update(_family(total) for total in text.totals)
+    text = CudaBody(plan, group, found, results, names, needs, layout=layout, threads=threads, open=open)
+    text.run()
+    totals = text.totals.values()
+    needs.device.update("sum" if total.type.startswith("Sum") else "total" for total in totals)
     needs.device.update(words_of(text.lines))
     stored = [layout.type(variable, tape.types) for variable in (*text.reads, *results)]
     needs.device.update(type.dtype.name for type in stored if is_half(type.dtype))
@@ -74,13 +76,13 @@ def plan_step(
     inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))
     blocks = text.shape.blocks if text.shape else 1
     records = _records(name, text)
-    later = {total.sink.root.variable for total in text.totals if _is_later(total, text)}
+    later = {total.sink.root.variable for total in totals if _is_later(total, text)}
     parameters = [
         *(_read(tape, layout, v, found[v]) for v in inputs),
         *(Parameter(f"{record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
         *(_written(tape, layout, v, each) for v, each in results.items() if v not in later),
     ]
-    checked = tuple(text.checked.items())
+    checked = tuple(text.places.items())
     if checked:
         needs.device.add("places")
         parameters.append(FAULT)
@@ -104,10 +106,6 @@ def words_of(lines: Iterable[str]) -> set[str]:
     return {part for line in lines for part, word in _WORDS.items() if word in line}
 
 
-def _family(total: Total) -> str:
-    return "sum" if total.type.startswith("Sum") else "total"
-
-
 def _read(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
     type = layout.type(variable, tape.types)
     pointed = type.shape or variable in layout.pointers
@@ -120,18 +118,18 @@ def _written(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
     return Parameter(f"{c_type(type.dtype)} *__restrict__ ", name, str(type))
 
 
-def _is_later(total: Total, text: Text) -> bool:
+def _is_later(total: Total, text: CudaBody) -> bool:
     """Whether blocks leave parts of a total."""
     assert text.shape is not None
     return text.shape.blocks > 1 if total.full else text.shape.splits > 1
 
 
-def _records(name: str, text: Text) -> list[tuple[str, Record, int]]:
+def _records(name: str, text: CudaBody) -> list[tuple[str, Record, int]]:
     """For the parts of blocks and of rows: the parameter, the struct, and how many there are."""
     found = []
     shape = text.shape
     for pointer, full in (("parts", True), ("rows", False)):
-        members = [total for total in text.totals if total.full == full and _is_later(total, text)]
+        members = [total for total in text.totals.values() if total.full == full and _is_later(total, text)]
         if members and shape is not None:
             record = Record(f"{name}_{pointer}", tuple((each.type, each.name) for each in members), _size(members))
             found.append((pointer, record, shape.blocks if full else shape.splits * shape.points[0]))
@@ -150,21 +148,21 @@ def _size(members: Iterable[Total]) -> int:
 
 
 def _finish(
-    tape: Tape, layout: Layout, text: Text, records: list[tuple[str, Record, int]], results: Mapping[int, str]
+    tape: Tape, layout: Layout, text: CudaBody, records: list[tuple[str, Record, int]], results: Mapping[int, str]
 ) -> KernelPlan:
     """The kernel that adds up what blocks left."""
     lines: list[str] = []
     blocks = 1
     assert text.shape is not None
     for pointer, _, count in records:
-        own = [each for each in text.totals if each.full == (pointer == "parts") and _is_later(each, text)]
+        own = [each for each in text.totals.values() if each.full == (pointer == "parts") and _is_later(each, text)]
         if pointer == "parts":
             made = render_lines("cuda/finish_parts.cu.jinja", totals=own, count=count, threads=_FINISHING)
             lines += made if len(records) == 1 else block("if (blockIdx.x == 0)", made)
         else:
             across = _across(text.shape.points[0])
             blocks = -(-text.shape.points[0] // across)
-            known = {"shape": text.shape, "counters": text.counters, "across": across, "threads": _FINISHING}
+            known = {"shape": text.shape, "counters": text.counters_of, "across": across, "threads": _FINISHING}
             lines += render_lines("cuda/finish_rows.cu.jinja", totals=own, **known)
     parameters = [
         *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
