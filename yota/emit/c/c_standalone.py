@@ -10,7 +10,6 @@ import numpy as np
 
 from yota.emit.c.c_loops import LoopKernel, plan_loop
 from yota.emit.c.c_plan import KernelPlan, Piece
-from yota.emit.c.c_types import c_type
 from yota.emit.c.dialect import is_known_op
 from yota.emit.c.kernels import Kernel, plan_kernel, result_hint, with_sizes
 from yota.emit.c.lines import Needs
@@ -101,30 +100,26 @@ def body_of(
     sizes: what it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
     Raises CodegenError if something on the tape cannot be said in C; the message has the user's line.
     """
-    language = shared.needs.language
     tape = normalised(as_counts(as_sums(without_strides(symbolic.optimise(tape, strict=strict)))))
     # What is made from sizes is inside wherever sizes will do.
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
     counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
     tape = in_place(without_dead(with_places(tape, {entry.variable for entry in made}, counting)))
-    _refuse_empty(tape)
-    made = tape.inputs[len(inputs) :]
-    places = {entry.variable for entry in made if tape.types[entry.variable].shape}
-    places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
-    known = partial(is_known_op, language=language)
-    plan = schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
-    return _Function(plan, name, inputs, results, shared, sizes, strict=strict).body()
-
-
-def _is_found(tape: Tape, variable: int, extent: int) -> bool:
-    return is_inside(tape.definitions().get, tape.types, variable, extent)
-
-
-def _refuse_empty(tape: Tape) -> None:
     for entry in tape.inputs:
         if not tape.types[entry.variable].size:
             raise CodegenError(f"{entry.name} has no elements, and C has no arrays without any")
+    places = {entry.variable for entry in tape.inputs[len(inputs) :] if tape.types[entry.variable].shape}
+    definition = tape.definitions().get
+    places |= {
+        each
+        for op in tape.ops
+        for each, extent in index_arrays(tape, op)
+        if is_inside(definition, tape.types, each, extent)
+    }
+    known = partial(is_known_op, language=shared.needs.language)
+    plan = schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
+    return _Function(plan, name, inputs, results, shared, sizes, strict).body()
 
 
 class _Function:
@@ -136,48 +131,51 @@ class _Function:
         results: Sequence[str],
         shared: Shared,
         sizes: Sizes,
-        *,
         strict: bool,
     ) -> None:
         self.plan, self.name, self.shared, self.sizes, self.strict = plan, name, shared, sizes, strict
-        tape = self.tape = plan.tape
+        self.inputs, self.language, tape = inputs, shared.needs.language, plan.tape
         made = [each.name for each in sizes.made]
-        self.language = shared.needs.language
         self.names = self.language.names(name, [*inputs, *results, *made, *sizes.names])
-        self.texts: dict[int, str] = {}
+        self.tape, self.texts = (
+            tape,
+            dict(zip((entry.variable for entry in tape.inputs), [*inputs, *made], strict=True)),
+        )
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.memory: list[int] = []
         self.loops: dict[int, LoopKernel] = {}
         self.rooms: dict[int, list[str]] = {}
         """By loop, what it writes that nobody reads."""
-        self.targets: dict[int, str] = {}
         self.spare: dict[int, str] = {}
-        for entry, text in zip(tape.inputs, [*inputs, *made], strict=True):
-            self.texts[entry.variable] = text
+        self.kernels: list[KernelPlan] = []
+        self.done: list[Op | Kernel] = []
         self.results = list(zip(tape.outputs, results, strict=True))
+        self.targets: dict[int, str] = {}
         for variable, text in self.results:
             if variable not in self.texts and variable not in tape.constants:
                 self.targets.setdefault(variable, text)
-        self.inputs = tuple(inputs)
 
     def body(self) -> Body:
         """The whole function."""
-        steps = self._looking_first([step for step in self.plan.steps if not self._is_seen(step)])
+        # Indices are looked at first: nothing is written if one is out of bounds.
+        wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
+        steps = [step for step in self.plan.steps if isinstance(step, Group) or step.result not in self.texts]
+        steps.sort(key=lambda step: wanted.isdisjoint(_variables(step)))
         own = self._own(steps)
-        kernels: list[KernelPlan] = []
-        done: list[Op | Kernel] = []
-        entered = {entry.variable for entry in self.tape.inputs} | set(self.tape.constants)
-        lines: list[Statement] = [*self._guards(entered)]
+        lines = self._guards({entry.variable for entry in self.tape.inputs} | set(self.tape.constants))
         looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
-        if len(steps) == len(looks) + 1 and isinstance(steps[-1], Group) and len(own) == len(looks):
+        last = steps[-1] if steps else None
+        if len(steps) == len(looks) + 1 and isinstance(last, Group) and len(own) == len(looks):
+            # The only loops that there are stand in the function itself.
             lines += [line for step in looks for line in self._op(step)]
-            lines += self._inline(steps[-1], looks)
+            kernel = self._kernel(last, self.name, inline=True)
+            self.done = [*looks, kernel]
+            lines += self._inlined(last, kernel.plan, alone=True)
         else:
-            for step in steps:
-                lines += self._step(step, kernels, done)
-            if is_on():
-                check_steps(self.tape, done)
+            lines += [line for step in steps for line in self._step(step)]
+        if is_on():
+            check_steps(self.tape, self.done)
         lines += self._copies()
         unused = [Unused(text) for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
@@ -191,30 +189,19 @@ class _Function:
         else:
             statements = framed(printed(definitions), heap, printed(lines))
         statements = [*printed(unused), *statements]
-        return Body(tuple(kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), tuple(self.memory))
+        memory = tuple(self.memory)
+        return Body(tuple(self.kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), memory)
 
     def _made(self, made: Made) -> Statement:
         """The definition of what is computed from sizes."""
-        return (
-            self._allocated(made.kind, made.name, made.count) if made.count else Define(made.kind, made.name, made.text)
-        )
+        if made.count:
+            return self._allocated(made.kind, made.name, made.count)
+        return Define(made.kind, made.name, made.text)
 
     def _allocated(self, kind: str, name: str, count: int) -> Memory:
         """The definition of an array on the heap: some C libraries have no memory of no bytes."""
         self.memory.append(count)
         return Memory(kind, name, count, self.sizes.may_be_none(count))
-
-    def _looking_first(self, steps: Sequence[Group | Op]) -> list[Group | Op]:
-        """The steps with those ahead that indices are looked at in: nothing is written if one is out of bounds."""
-        wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
-        return sorted(steps, key=lambda step: wanted.isdisjoint(_variables(step)))
-
-    def _inline(self, group: Group, before: Sequence[Op]) -> list[Statement]:
-        """The statements of the only loops that there are; ``before`` are the ops ahead of them."""
-        kernel = self._kernel(group, self.name, inline=True)
-        if is_on():
-            check_steps(self.tape, [*before, kernel])
-        return self._inlined(group, kernel.plan, alone=True)
 
     def _inlined(self, group: Group, plan: KernelPlan, *, alone: bool) -> list[Statement]:
         """The statements of one kernel; unless it is ``alone``, its names are its own."""
@@ -224,9 +211,6 @@ class _Function:
         lines = plan.lines if alone else (Scope(plan.lines),)
         return [*remarks, *lines, *self._guards({root.variable for root in group.roots})]
 
-    def _is_seen(self, step: Group | Op) -> bool:
-        return isinstance(step, Op) and step.result in self.texts
-
     def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], Statement]]:
         """What gives definitions of what is kept between loops, by name; outputs are in the caller's memory."""
         found: dict[str, Callable[[], Statement]] = {}
@@ -234,41 +218,35 @@ class _Function:
             if isinstance(step, Op) and step.regions:
                 self._plan(step, found)
                 continue
+            if isinstance(step, Op) and is_sort(self.tape, step):
+                name = self.spare[step.result] = self.names.fresh("spare")
+                count = 2 * self.tape.types[step.result].shape[step.keyword("axis")]
+                found[name] = partial(self._memory, name, TensorType(np.dtype(np.int64), (count,)))
             for variable in _variables(step):
                 type = self.tape.types[variable]
-                if isinstance(step, Op) and is_sort(self.tape, step):
-                    self._spare(step, found)
                 if variable in self.targets:
                     text = self.targets[variable]
                     self.texts[variable] = text if type.shape else self.language.result(text)
                     continue
                 name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
-                kind = self.language.type(type.dtype)
-                found[name] = partial(self._memory, name, kind, type)
+                found[name] = partial(self._memory, name, type)
         return found
 
-    def _memory(self, name: str, kind: str, type: TensorType) -> Statement:
+    def _memory(self, name: str, type: TensorType) -> Statement:
         """The definition of a number or an array."""
+        kind = self.language.type(type.dtype)
         if not type.shape:
             return Variable(kind, name)
         if type.size * type.dtype.itemsize <= self.sizes.on_stack:
             return Room(kind, name, type.size)
         return self._allocated(kind, name, type.size)
 
-    def _spare(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
-        """Memory to sort in."""
-        name = self.spare[op.result] = self.names.fresh("spare")
-        count = self.tape.types[op.result].shape[op.keyword("axis")]
-        type = TensorType(np.dtype(np.int64), (2 * count,))
-        found[name] = partial(self._memory, name, self.language.type(type.dtype), type)
-
     def _plan(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
         """The plan of a loop, and memory for what it writes that nobody reads."""
         name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
-        sizes = self.sizes.names
         made = None
         if not self.language.inlines:
-            made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=sizes)
+            made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
         if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
             raise CodegenError(refusal(self.tape, op, self.language))
         self.loops[op.result] = made
@@ -278,12 +256,12 @@ class _Function:
             if number not in read:
                 room = self.names.fresh("room")
                 self.rooms[op.result].append(room)
-                found[room] = partial(self._memory, room, c_type(type.dtype), type)
+                found[room] = partial(self._memory, room, type)
 
-    def _looped(self, op: Op, kernels: list[KernelPlan]) -> list[str]:
+    def _looped(self, op: Op) -> list[str]:
         """The call of a loop."""
         made = self.loops[op.result]
-        kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
+        self.kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
         items = {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
         arguments = [*made.sizes, *(self._text(operand) for operand in op.operands)]
         self.used.update(arguments)
@@ -294,83 +272,66 @@ class _Function:
             arguments.append(text if type.shape else text.removeprefix("*") if text[0] == "*" else f"&{text}")
         return filled(f"{made.plan.name}({', '.join(arguments)});")
 
-    def _kernel(self, group: Group, name: str, *, inline: bool = False) -> Kernel:
+    def _kernel(self, group: Group, name: str, *, inline: bool) -> Kernel:
         known = {}
         if inline:
             known = {variable: text for variable, text in self.texts.items() if not text.startswith("*")}
-            roots = [root.variable for root in group.roots]
-            known |= {each: self.targets.get(each) or self.texts[each] for each in roots}
-        known |= {
-            variable: self._table(variable) for variable in self.tape.constants if inline and self._is_table(variable)
-        }
-        reserved = self.sizes.names
-        return plan_kernel(self.plan, group, name, self.shared.needs, known=known, whole=True, reserved=reserved)
-
-    def _is_table(self, variable: int) -> bool:
-        return bool(self.tape.types[variable].shape) and variable in self.plan.leaves
+            known |= {root.variable: self.targets.get(root.variable, self.texts[root.variable]) for root in group.roots}
+            tables = (each for each in self.tape.constants if self.tape.types[each].shape and each in self.plan.leaves)
+            known |= {each: self._table(each) for each in tables}
+        needs, reserved = self.shared.needs, self.sizes.names
+        return plan_kernel(self.plan, group, name, needs, known=known, whole=True, reserved=reserved)
 
     def _table(self, variable: int) -> str:
         value = np.asarray(self.tape.constants[variable])
         return self.shared.tables.name(self.tape.names.get(variable, self.name), value)
 
-    def _step(self, step: Group | Op, kernels: list[KernelPlan], done: list[Op | Kernel]) -> list[Statement]:
+    def _step(self, step: Group | Op) -> Sequence[Statement]:
         if isinstance(step, Op):
-            done.append(step)
-            if step.regions:
-                return [*self._looped(step, kernels)]
-            return [*self._op(step), *self._guards({step.result})]
-        name = self.shared.names.derived(self.name, f"step{len(kernels)}")
+            self.done.append(step)
+            return self._looped(step) if step.regions else [*self._op(step), *self._guards({step.result})]
+        name = self.shared.names.derived(self.name, f"step{len(self.kernels)}")
         kernel = self._kernel(step, name, inline=self.language.inlines)
+        self.done.append(kernel)
         if self.language.inlines:
-            done.append(kernel)
             return self._inlined(step, kernel.plan, alone=False)
         made, taken = with_sizes(kernel.plan, self.sizes.names)
-        kernels.append(replace(made, extent=0))
-        done.append(kernel)
+        self.kernels.append(replace(made, extent=0))
         arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
         self.used.update(arguments)
-        for root in step.roots:
-            text = self.texts[root.variable]
-            arguments.append(text.removeprefix("*") if self._is_pointer(root.variable) else f"&{text}")
+        for variable in _variables(step):
+            text, pointed = self.texts[variable], self.tape.types[variable].shape or variable in self.targets
+            arguments.append(text.removeprefix("*") if pointed else f"&{text}")
         return [*filled(f"{name}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
-
-    def _is_pointer(self, variable: int) -> bool:
-        return bool(self.tape.types[variable].shape) or variable in self.targets
 
     def _op(self, op: Op) -> Sequence[Statement]:
         """What is no loop over points."""
         if op.access == AccessMap.ITEM and op.operands[0] in self.loops:
             return []
-        if op.access != AccessMap.RESHAPE and not is_places(op) and not is_ordered(self.tape, op):
-            raise CodegenError(refusal(self.tape, op, self.language))
-        if op.access == AccessMap.WRITE and self.language.inlines:
+        known = op.access == AccessMap.RESHAPE or is_places(op) or is_ordered(self.tape, op)
+        if not known or (op.access == AccessMap.WRITE and self.language.inlines):
             raise CodegenError(refusal(self.tape, op, self.language))
         if op.access == AccessMap.WRITE:
-            texts = ["" if self._is_filled(op, each) else self._text(each) for each in op.operands]
+            # Of an array that is the same everywhere code has the number only.
+            filled_ = is_uniform(self.tape.constants.get(op.operands[0], ()))
+            texts = ["" if filled_ and each == op.operands[0] else self._text(each) for each in op.operands]
             self.used.update(texts)
             return writing(self.tape, op, texts, self.texts[op.result])
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
         if is_places(op):
-            return self._look(op, source, target)
+            return [self._look(op, source, target)]
         if is_sort(self.tape, op):
             return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
         return [Copy(target, source, self.tape.types[op.result].size)]
 
-    def _is_filled(self, op: Op, operand: int) -> bool:
-        """Whether an array that is written to is the same everywhere, so that code has its number only."""
-        return operand == op.operands[0] and is_uniform(self.tape.constants.get(operand, ()))
-
-    def _look(self, op: Op, source: str, target: str) -> list[Statement]:
+    def _look(self, op: Op, source: str, target: str) -> Statement:
         function = called("places_from", self.tape, op, self.shared.needs)
-        count, extent = map(self._number, (self.tape.types[op.operands[0]].size, op.keyword("extent")))
-        call = f"{function}({target}, {source}, {count}, {extent})"
-        found = self.language.applied("logical_not", np.dtype(bool), call)
-        return [Leave(found, OUT_OF_BOUNDS)]
-
-    def _number(self, size: int) -> str:
-        """A size as an argument of a function."""
-        return str(size) if isinstance(size, Extent) else self.language.literal(size, np.dtype(np.int64))
+        sizes = (self.tape.types[op.operands[0]].size, op.keyword("extent"))
+        whole = np.dtype(np.int64)
+        texts = [str(each) if isinstance(each, Extent) else self.language.literal(each, whole) for each in sizes]
+        call = f"{function}({', '.join([target, source, *texts])})"
+        return Leave(self.language.applied("logical_not", np.dtype(bool), call), OUT_OF_BOUNDS)
 
     def _text(self, variable: int) -> str:
         if variable in self.texts:
