@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -41,8 +41,9 @@ def check_kernel(
     """
     _check_reads(tape, group, pulled, frozenset(strided))
     for root in group.roots:
-        sinks = [(box, sink, pull.bounds) for box, pull, each in pulled for sink in each if sink.root is root]
-        _check_inside(tape, root, sinks)
+        sinks = [(box, sink, pull) for box, pull, each in pulled for sink in each if sink.root is root]
+        for box, sink, pull in sinks:
+            _check_inside(tape, "writes", root.variable, sink.offset, {**pull.bounds, **dict(enumerate(box))})
         merged = any(sink.merge for _, sink, _ in sinks)
         if merged and (cleared is None or cleared(root)):
             continue
@@ -57,17 +58,14 @@ def _check_reads(tape: Tape, group: Group, pulled: Sequence[Pulled], strided: fr
                 continue
             if value.data in results:
                 raise ScheduleError(f"a kernel reads %{value.data}, which it computes itself")
-            low, high = _reach(value.offset, box, pull.bounds)
-            if value.data not in strided and (low < 0 or high >= tape.types[value.data].size):
-                raise ScheduleError(f"a kernel reads %{value.data}, {tape.types[value.data]}, from {low} to {high}")
+            if value.data not in strided:
+                _check_inside(tape, "reads", value.data, value.offset, {**pull.bounds, **dict(enumerate(box))})
 
 
-def _check_inside(tape: Tape, root: Root, sinks: Sequence[tuple[Region, Sink, Bounds]]) -> None:
-    size = tape.types[root.variable].size
-    for box, sink, bounds in sinks:
-        low, high = _reach(sink.offset, box, bounds)
-        if low < 0 or high >= size:
-            raise ScheduleError(f"a kernel writes %{root.variable}, of {size} elements, from {low} to {high}")
+def _check_inside(tape: Tape, what: str, variable: int, offset: Linear, bounds: Bounds) -> None:
+    low, high = offset.reach(bounds)
+    if low < 0 or high >= tape.types[variable].size:
+        raise ScheduleError(f"a kernel {what} %{variable}, {tape.types[variable]}, from {low} to {high}")
 
 
 def _check_once(tape: Tape, root: Root, sinks: Sequence[tuple[Region, Sink, int]]) -> None:
@@ -105,8 +103,3 @@ def _places(offset: Linear, box: Region, *, counted: bool) -> np.ndarray[tuple[i
         steps = offset.coefficient(axis) * np.arange(start, stop)
         found += steps.reshape([-1 if each == axis else 1 for each in range(len(box))])
     return found
-
-
-def _reach(offset: Linear, box: Region, bounds: Bounds) -> tuple[int, int]:
-    known: Mapping[int, tuple[int, int]] = {**bounds, **dict(enumerate(box))}
-    return offset.reach(known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -248,8 +248,7 @@ def remarks(plan: Schedule, group: Group, language: Language) -> tuple[str, ...]
         op = plan.definitions.get(variable)
         if op is not None and op.location is not None:
             seen.setdefault((op.location.filename, op.location.line))
-    line_of: Callable[[str, int], str] = linecache.getline
-    texts = [line_of(*place).strip() for place in seen]
+    texts = [linecache.getline(*place).strip() for place in seen]
     return tuple(language.printed(Remark(harmless(text[:100])) for text in texts[:_MOST_REMARKS] if text))
 
 
@@ -273,7 +272,10 @@ def plan_kernels(plan: Schedule, entry: str, needs: Needs) -> list[Kernel]:
             known[form] = len(found), read
             kernel = plan_kernel(plan, group, f"{entry}_kernel{len(known) - 1}", needs)
         else:
-            kernel = _called(found[first], group, dict(zip(places, read, strict=True)))
+            # The first kernel of its form, with what it takes and gives for another group.
+            same = dict(zip(places, read, strict=True))
+            inputs = tuple(same.get(variable, variable) for variable in found[first].inputs)
+            kernel = Kernel(inputs, tuple(root.variable for root in group.roots), found[first].plan)
         found.append(kernel)
         texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(plan, group, needs.language)))
     plans = {
@@ -281,12 +283,6 @@ def plan_kernels(plan: Schedule, entry: str, needs: Needs) -> list[Kernel]:
         for kernel in reversed(found)
     }
     return [replace(kernel, plan=plans[kernel.plan.name]) for kernel in found]
-
-
-def _called(first: Kernel, group: Group, same: Mapping[int, int]) -> Kernel:
-    """The first kernel of its form, with what it takes and gives for another group."""
-    inputs = tuple(same.get(variable, variable) for variable in first.inputs)
-    return Kernel(inputs, tuple(root.variable for root in group.roots), first.plan)
 
 
 def _form(plan: Schedule, group: Group) -> tuple[Any, tuple[int, ...]]:

@@ -145,14 +145,14 @@ class Writer:
 
     def text(self, number: int, lines: list[Statement]) -> str:
         """A value as an expression; a statement first if it is long."""
-        found = self._read(number)
+        found = self._texts[number]
         if len(found) > _LONGEST:
             self._name(number, found, lines)
-        return self._read(number)
+        return self._texts[number]
 
     def numbers(self, offset: Linear) -> dict[int, str]:
         """Texts of what an offset takes from index arrays, by axis."""
-        return {axis: self._read(-1 - axis) for axis, _ in offset.terms if axis < 0}
+        return {axis: self._texts[-1 - axis] for axis, _ in offset.terms if axis < 0}
 
     def read_again(self, offset: Linear) -> dict[int, str]:
         """The same where they were read for no value."""
@@ -200,9 +200,6 @@ class Writer:
         self._texts[number] = Spelled(name)
         self._apart.discard(number)
 
-    def _read(self, number: int) -> Spelled:
-        return self._texts[number]
-
     def _expression(self, number: int, value: Value, lines: list[Statement]) -> Spelled:
         if value.dtype.kind == "c":
             self.needs.complex = True
@@ -218,15 +215,14 @@ class Writer:
         if value.kind == "cast":
             if operands[0] in self._apart:
                 self._apart.add(number)
-            return self._cast(value, self.values[operands[0]], self._read(operands[0]))
+            return self._cast(value, self.values[operands[0]], self._texts[operands[0]])
         spelling = self.spelled(value.data, self.values[operands[-1]].dtype, value.dtype)
         assert spelling is not None
-        self._rely(spelling, self.values[operands[-1]])
         if spelling.level in (CHOICE, OR, AND) and spelling.text != "{0}":
             # What is called only on one side of a choice cannot run on vectors.
             for operand in operands[1:]:
                 if operand in self._apart:
-                    self._name(operand, self._read(operand), lines)
+                    self._name(operand, self._texts[operand], lines)
         found = self._apply(value, spelling, lines)
         if not self._apart.isdisjoint(operands) or spelling.simd:
             self._apart.add(number)
@@ -234,15 +230,19 @@ class Writer:
 
     def _apply(self, value: Value, spelling: Spelling, lines: list[Statement]) -> Spelled:
         operands = value.operands
-        length = sum(len(self._read(operand)) for operand in operands) + len(spelling.text)
+        if spelling.simd:
+            self.needs.functions.add(spelling.simd)
+        if spelling.part:
+            self.needs.parts.add((spelling.part, self.values[operands[-1]].dtype.name))
+        length = sum(len(self._texts[operand]) for operand in operands) + len(spelling.text)
         for operand in sorted(operands, key=lambda each: -len(self._read(each))):
             if length <= _LONGEST:
                 break
-            found = self._read(operand)
+            found = self._texts[operand]
             if len(found) > 12 and self.values[operand].kind != "literal":
                 length -= len(found)
                 self._name(operand, found, lines)
-        return spelling.applied([self._read(operand) for operand in operands], apart=True)
+        return spelling.applied([self._texts[operand] for operand in operands], apart=True)
 
     def _cast(self, value: Value, source: Value, text: Spelled) -> Spelled:
         if self.is_rounded(value, source):
@@ -259,12 +259,6 @@ class Writer:
             return False
         precise = (np.float64, np.complex128)
         return value.dtype in precise and self.values[source.operands[0]].dtype in precise
-
-    def _rely(self, spelling: Spelling, operand: Value) -> None:
-        if spelling.simd:
-            self.needs.functions.add(spelling.simd)
-        if spelling.part:
-            self.needs.parts.add((spelling.part, operand.dtype.name))
 
 
 def _ending(offset: Linear, place: str) -> str:

@@ -13,7 +13,7 @@ from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.kernels import mentions
 from yota.emit.c.lines import Needs, Writer, block
 from yota.emit.cuda.thread_memory import Access, Layout, Memory, access_of
-from yota.emit.cuda.threads import Counters, Shape, open_shape, shape_of
+from yota.emit.cuda.threads import Counters, Shape, shape_of
 from yota.emit.language import filled
 from yota.emit.names import Names
 from yota.emit.render import render_lines
@@ -91,7 +91,7 @@ class CudaBody(BodyWriter):
         """Loops over all points, or over what is kept and what is reduced."""
         group, axes = self.group, self.axes
         extents = self._extents(axes)
-        shape = (open_shape if self.open else shape_of)(group, axes, extents, self.threads)
+        shape = shape_of(group, axes, extents, self.threads, open=self.open)
         if not self.open and shape.flat and len(axes) == 1 and not self.several:
             access = self._access(self.pulled[0][1], self.pulled[0][2], shape)
             self.memory.reach(access, self.names)

@@ -17,7 +17,7 @@ from yota.emit.c.parts import Tables
 from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
 from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort
 from yota.emit.cuda.halves import placed, widened
-from yota.emit.cuda.runtime_indices import Places, find_starts, join_places, readable
+from yota.emit.cuda.runtime_indices import Place, find_starts, join_places, readable
 from yota.emit.cuda.scatter import is_addition, leading, plan_addition, sorted_places
 from yota.emit.cuda.thread_memory import Layout
 from yota.emit.cuda.threads import THREADS, separated
@@ -185,19 +185,16 @@ class _Host:
             tables = self._table("order", order), self._table("starts", starts)
         else:
             names = CUDA.names(name, (*(self.sizes or ()), *_TAKEN))
-            places = Places(
-                tuple(names.fresh(self.texts.get(each, "index")) for each in arrays),
-                tuple(type.dtype for type in types),
-                tuple(shape[: len(arrays)]),
-                tuple(each in self.made for each in arrays),
-                count,
-            )
+            places = [
+                Place(names.fresh(self.texts.get(each, "index")), type.dtype, extent, each in self.made)
+                for each, type, extent in zip(arrays, types, shape, strict=False)
+            ]
             sizes = (("keys", "uint64_t", count), ("order", "int64_t", count), ("starts", "int64_t", rows + 1))
             keys, order, starts = (self._buffer(self.names.fresh(hint), kind, 8 * size) for hint, kind, size in sizes)
             given = [(self.texts[each], "") for each in arrays]
-            joining = join_places(f"{name}_places", places, THREADS, open=open)
+            joining = join_places(f"{name}_places", places, count, THREADS, open=open)
             starting = find_starts(f"{name}_starts", rows, count, THREADS, open=open)
-            looks = not all(places.inside)
+            looks = not all(each.inside for each in places)
             calls.append(Call(joining, (*given, (keys, ""), *([("fault", "")] if looks else []))))
             calls.append(Sort(keys, count))
             sorted_ = [(order, ""), (starts, "")]

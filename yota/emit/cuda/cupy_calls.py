@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from yota.emit.c.dialect import CUDA
 from yota.emit.numpy_literals import dtype_text, tuple_text
 from yota.emit.python import numpy_calls
 from yota.emit.python.op_call import Call
@@ -13,24 +14,6 @@ from yota.ir.infer import strong
 from yota.ir.location import where
 from yota.ir.semantics import AccessMap
 
-_ABSENT = {"numpy": frozenset({"spacing"})}
-"""Of modules of which CuPy has nearly all."""
-_PRESENT = {
-    "scipy.linalg": frozenset({"expm", "solve_triangular"}),
-    "scipy.signal": frozenset({"convolve", "correlate", "lfilter"}),
-    "scipy.special": frozenset(
-        (
-            "bdtr bdtrc bdtri beta betainc betaincinv betaln binom boxcox boxcox1p cbrt chdtr chdtrc chdtri cosdg"
-            " cosm1 cotdg ellipeinc ellipj ellipk ellipkinc ellipkm1 entr erf erfc erfcinv erfcx erfinv exp1 exp10"
-            " exp2 expi expit expm1 expn exprel fdtr fdtrc fdtri gamma gammainc gammaincc gammainccinv gammaincinv"
-            " gammaln gammasgn gdtr gdtrc huber i0 i0e i1 i1e inv_boxcox inv_boxcox1p j0 j1 k0 k0e k1 k1e kl_div"
-            " lambertw log1p log_expit log_ndtr loggamma logit lpmv nbdtr nbdtrc nbdtri ndtr ndtri pdtr pdtrc"
-            " pdtri poch pseudo_huber psi radian rel_entr rgamma round shichi sici sindg sph_harm_y spherical_yn"
-            " tandg wright_bessel xlog1py xlogy y0 y1 yn zeta zetac"
-        ).split()
-    ),
-}
-"""Of modules of which it has some: what CuPy 14.0 has."""
 _ON_THE_HOST = frozenset(
     {"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete", "yota.ir.linear_solvers", "yota.ir.orders"}
 )
@@ -44,11 +27,9 @@ def has(target: str) -> bool:
     (True, False, False)
     """
     module, _, name = target.rpartition(".")
-    if module in _PRESENT:
-        return name in _PRESENT[module]
-    if module in _ABSENT:
-        return name not in _ABSENT[module]
-    return module not in _ON_THE_HOST and not module.startswith("scipy.")
+    if module in CUDA.table["modules"]:
+        return name in CUDA.table["modules"][module].split()
+    return target != "numpy.spacing" and module not in _ON_THE_HOST and not module.startswith("scipy.")
 
 
 _FORMS = {

@@ -23,11 +23,6 @@ def is_half(dtype: np.dtype[Any]) -> bool:
     return dtype.name in ("float16", "bfloat16")
 
 
-def is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    """Whether this is the dtype of the first 16 bits of float32, which NumPy has from other packages only."""
-    return dtype.name == "bfloat16"
-
-
 @dataclass(frozen=True, slots=True)
 class Widened:
     """A tape in single precision, and how its inputs and outputs are stored."""

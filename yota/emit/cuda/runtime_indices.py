@@ -13,6 +13,7 @@ from yota.emit.c.lines import block
 from yota.emit.cuda.cuda_kernels import FAULT
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter
 from yota.emit.cuda.threads import OPEN_BLOCKS
+from yota.emit.render import render_lines
 from yota.errors import CodegenError
 from yota.ir.semantics import Positions
 from yota.ir.tape import Op, Tape
@@ -101,55 +102,41 @@ MOST = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where pieces are added.
+class Place:
+    """An index array: where along an axis pieces are added, and whether that is known to be on it."""
 
-    names, dtypes: of the index arrays.
-    extents: of the axes.
-    inside: whether each index array is known to have places on its axis only.
-    count: the number of pieces.
-    """
-
-    names: tuple[str, ...]
-    dtypes: tuple[np.dtype[np.generic], ...]
-    extents: tuple[int, ...]
-    inside: tuple[bool, ...]
-    count: int
+    name: str
+    dtype: np.dtype[np.generic]
+    extent: int
+    inside: bool
 
 
-def join_places(name: str, places: Places, threads: int, *, open: bool) -> KernelPlan:
+def join_places(name: str, places: Sequence[Place], count: int, threads: int, *, open: bool) -> KernelPlan:
     """The kernel that makes one key of a piece's place, counted through, and its number.
 
     Raises CodegenError if there are too many.
     """
-    rows = math.prod(places.extents)
-    if rows >= MOST or places.count >= MOST:
+    rows = math.prod(each.extent for each in places)
+    if rows >= MOST or count >= MOST:
         raise CodegenError(f"pieces are added at {rows} places, more than kernels that need no library can sort")
-    terms = [
-        f"{array}[at]" if inside else f"within((int64_t){array}[at], {extent}, outside)"
-        for array, extent, inside in zip(places.names, places.extents, places.inside, strict=True)
-    ]
-    row = terms[0]
-    for term, extent in zip(terms[1:], places.extents[1:], strict=True):
-        row = f"({row}) * {extent} + {term}" if " + " in row else f"{row} * {extent} + {term}"
-    looks = not all(places.inside)
-    key = "(uint64_t)row << 32 | (uint64_t)at"
-    statements = [
-        *(["bool outside = false;"] if looks else []),
-        f"const int64_t row = {row};",
-        f"keys[at] = outside ? ~(uint64_t)0 : {key};" if looks else f"keys[at] = {key};",
-        *(["if (outside)", "    *fault = 1;"] if looks else []),
-    ]
-    lines = over(places.count, threads, statements)
+    row = ""
+    for each in places:
+        term = f"{each.name}[at]" if each.inside else f"within((int64_t){each.name}[at], {each.extent}, outside)"
+        before = f"({row})" if " + " in row else row
+        row = f"{before} * {each.extent} + {term}" if row else term
+    looks = not all(each.inside for each in places)
+    statements = render_lines("cuda/keys.cu.jinja", row=row, looks=looks)
     parameters = [
         *(
-            Parameter(f"const {c_type(dtype)} *__restrict__ ", array, f"{places.count!s} places on an axis of {extent}")
-            for array, dtype, extent in zip(places.names, places.dtypes, places.extents, strict=True)
+            Parameter(
+                f"const {c_type(each.dtype)} *__restrict__ ", each.name, f"{count!s} places on an axis of {each.extent}"
+            )
+            for each in places
         ),
         Parameter("uint64_t *__restrict__ ", "keys", "places and numbers of pieces"),
         *([FAULT] if looks else []),
     ]
-    return flat_kernel(name, parameters, lines, places.count, threads, open=open)
+    return flat_kernel(name, parameters, over(count, threads, statements), count, threads, open=open)
 
 
 def find_starts(name: str, rows: int, count: int, threads: int, *, open: bool) -> KernelPlan:

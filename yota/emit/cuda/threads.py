@@ -82,32 +82,22 @@ def separated(group: Group) -> list[Group]:
     return list(found.values())
 
 
-def open_shape(group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int) -> Shape:
-    """The shape of a kernel whose loops are of any length: as many blocks for all of them."""
-    partial = next((root.reduced for root in group.roots if any(root.reduced) and not all(root.reduced)), None)
-    total = math.prod(extents[axis] for axis in axes)
-    if partial is None:
-        return Shape(tuple(axes), (), threads, threads, 1, 1, OPEN_BLOCKS, False, (total, 1), True)
-    reduced = tuple(axis for axis in axes if partial[axis])
-    kept = tuple(axis for axis in axes if not partial[axis])
-    outer = math.prod(extents[axis] for axis in kept)
-    rows = partial[axes[-1]]
-    across = threads // _WARP if rows else _WARP
-    points = outer, total // outer
-    return Shape(kept, reduced, threads, across, threads // across, 1, OPEN_BLOCKS, rows, points, True)
-
-
-def shape_of(group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1) -> Shape:
+def shape_of(
+    group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1, *, open: bool = False
+) -> Shape:
     """The shape of a kernel.
 
     group: what it computes; its results are reduced over the same loops, over all, or over none.
     axes, extents: the loops that are left of the group's, and how long they are.
     threads: threads of a block.
     width: neighbouring points that a thread computes together.
+    open: whether loops are of any length, and there are as many blocks for all of them.
     """
     partial = next((root.reduced for root in group.roots if any(root.reduced) and not all(root.reduced)), None)
     total = math.prod(extents[axis] for axis in axes)
     if partial is None:
+        if open:
+            return Shape(tuple(axes), (), threads, threads, 1, 1, OPEN_BLOCKS, False, (total, 1), True)
         totals = any(any(root.reduced) for root in group.roots)
         most = min(_MOST_BLOCKS, -(-total // (threads * _ROUNDS))) if totals else _MOST_FLAT
         blocks = max(1, min(most, -(-total // (threads * width))))
@@ -117,6 +107,9 @@ def shape_of(group: Group, axes: Sequence[int], extents: Mapping[int, int], thre
     outer = math.prod(extents[axis] for axis in kept)
     inner = total // outer
     rows = partial[axes[-1]]
+    if open:
+        across = threads // _WARP if rows else _WARP
+        return Shape(kept, reduced, threads, across, threads // across, 1, OPEN_BLOCKS, rows, (outer, inner), True)
     deep = _deep(outer, inner, threads, rows)
     across = threads // deep
     columns = -(-outer // across)

@@ -51,18 +51,23 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     values: how many of the outputs, the first ones, are values rather than derivatives.
     """
     tape = symbolic.optimise(tape, strict=strict, values=values)
-    tape = normalised(tape, frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset())
-    exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
-    tape, stored = small_as_sums(as_products(tape, exact), exact)
-    exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
+    tape = normalised(tape, _first(tape, strict))
+    kept = _first(tape, strict)
+    tape, stored = small_as_sums(as_products(tape, kept), kept)
+    kept = _first(tape, strict)
     tape = in_place(read_where_written(tape))
-    outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
-    tape, plan = _scheduled(tape, outside, stored)
+    outside = frozenset(op.result for op in tape.ops if op.result in kept and not _is_exact(tape, op))
+    # Of numbers, arguments that are results too become results of the kernel.
+    forms = [tape] if any(type.shape for type in tape.types.values()) else [with_own_outputs(tape), tape]
+    for tape in forms:
+        plan = schedule(tape, outside, gathers=GATHERS, places=given_places(tape), stored=stored)
+        if _is_direct(tape, plan):
+            break
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs()
     kernels = _kernels(tape, plan, entry, direct, needs)
-    loops = _loops(tape, plan, entry, needs, exact)
+    loops = _loops(tape, plan, entry, needs, kept)
     helpers = [helper for loop in loops.values() for helper in loop.helpers]
     called = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
     plans = tuple({each.name: each for each in called}.values())
@@ -71,12 +76,17 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     memory = _keeps_memory(plans)
     if direct:
         return Source(code, entry, code=code, kernels=names, memory=memory)
-    driver = Driver(tape, plan.steps, kernels, loops, exact)
+    driver = Driver(tape, plan.steps, kernels, loops, kept)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
     constants = driver.constants.objects
     return Source(both, function.name, constants, len(tape.guards), code, names, text, memory)
+
+
+def _first(tape: Tape, strict: bool) -> frozenset[int]:
+    """What computes the first output, if that is to have NumPy's bits."""
+    return frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
 
 
 def _keeps_memory(plans: Sequence[KernelPlan]) -> bool:
@@ -93,16 +103,6 @@ def _is_exact(tape: Tape, op: Op) -> bool:
     if op.name in EXACT_OF_REAL and tape.types[op.operands[0]].is_complex:
         return False
     return op.access in MOVES or (op.primitive.elementwise and op.name in EXACT)
-
-
-def _scheduled(tape: Tape, outside: frozenset[int], stored: frozenset[int]) -> tuple[Tape, Schedule]:
-    """The schedule of a tape; of numbers, arguments that are results too become results of the kernel."""
-    forms = [tape] if any(type.shape for type in tape.types.values()) else [with_own_outputs(tape), tape]
-    for form in forms:
-        plan = schedule(form, outside, gathers=GATHERS, places=given_places(form), stored=stored)
-        if _is_direct(form, plan):
-            break
-    return form, plan
 
 
 def _is_direct(tape: Tape, plan: Schedule) -> bool:

@@ -15,7 +15,7 @@ from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_driver import CudaDriver
 from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
 from yota.emit.cuda.cuda_plan import KernelPlan, inline_parts, preludes
-from yota.emit.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
+from yota.emit.cuda.halves import Stored, Widened, placed, widened
 from yota.emit.cuda.runtime_indices import checks, readable
 from yota.emit.cuda.scatter import is_sorted_scatter, leading, plan_addition
 from yota.emit.cuda.thread_memory import Layout
@@ -77,7 +77,13 @@ def generate(
     if any(op.regions for op in tape.ops):
         raise CodegenError(f'{tape.name} has a loop, which CUDA code does not know; use target="c" or "numpy"')
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
-    wide = widened(_in_c_order(unsigned(tape)))
+    tape = unsigned(tape)
+    # Kernels read constant arrays in C order.
+    ordered = {
+        variable: np.asarray(value, order="C") if isinstance(value, np.ndarray) else value
+        for variable, value in tape.constants.items()
+    }
+    wide = widened(replace(tape, constants=ordered))
     tape = as_products(symbolic.optimise(wide.tape, values=values))
     if atomic:
         tape = normalised(tape, frozenset(op.result for op in tape.ops if op.access == AccessMap.SCATTER))
@@ -122,15 +128,6 @@ def generate(
     return Source(both, function.name, constants, len(tape.guards), code, kernels, text, driver.fault)
 
 
-def _in_c_order(tape: Tape) -> Tape:
-    """``tape`` with its constant arrays as kernels read them."""
-    ordered = {
-        variable: np.asarray(value, order="C") if isinstance(value, np.ndarray) else value
-        for variable, value in tape.constants.items()
-    }
-    return replace(tape, constants=ordered)
-
-
 def _stored(wide: Widened, forms: Sequence[Form] | None) -> tuple[Sequence[Stored], Sequence[Stored]]:
     """How inputs and outputs are stored: results as the arguments are, if those are all of one kind."""
     tape = wide.tape
@@ -138,7 +135,7 @@ def _stored(wide: Widened, forms: Sequence[Form] | None) -> tuple[Sequence[Store
     types = [tape.types[item.variable] for item in tape.inputs]
     single = {each for each, type in zip(inputs, types, strict=True) if type.dtype == np.float32 and not type.weak}
     known = single.pop() if len(single) == 1 else None
-    if known is None or not is_bfloat16(known):
+    if known is None or known.name != "bfloat16":
         return inputs, wide.outputs
     return inputs, [known if tape.types[output].dtype == np.float32 else None for output in tape.outputs]
 

@@ -80,7 +80,7 @@ def schedule(
     places: arguments and results that may be index arrays besides: whoever calls kernels, or reads them, checks them.
     stored: results to keep in memory, where kernels compute them.
     """
-    planner = _Planner(tape, set(outside), known, looks, gathers, places)
+    planner = _Planner(tape, known, looks, gathers, places, outside)
     planner.stored |= planner.inside & stored
     for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
         found = planner.attempt()
@@ -93,11 +93,11 @@ class _Planner:
     def __init__(
         self,
         tape: Tape,
-        outside: set[int],
         known: Callable[[Tape, Op], bool],
         looks: bool,
         gathers: Collection[str],
         places: frozenset[int],
+        outside: frozenset[int],
     ) -> None:
         self.tape, self.types, self.known = tape, tape.types, known
         self.looks, self.gathers, self.places = looks, gathers, places
@@ -145,7 +145,11 @@ class _Planner:
                 try:
                     roots[op.result] = self._studied(op.result, leaves)
                 except UnreachableError as error:
-                    self._avoid(op.result, error.variable)
+                    # Have in memory what loops cannot go through; leave to others what they cannot compute at all.
+                    if error.variable is None or error.variable == op.result or error.variable in self.stored:
+                        self.inside.discard(op.result)
+                    else:
+                        self.stored.add(error.variable)
                     return None
         steps = self._staged(roots, leaves)
         if self.rounds < _MOST_ROUNDS and self._store_more(steps, leaves):
@@ -164,13 +168,6 @@ class _Planner:
         self.studied[variable] = root, around, around & leaves
         return root
 
-    def _avoid(self, variable: int, cause: int | None) -> None:
-        """Have in memory what loops cannot go through; leave to others what loops cannot compute at all."""
-        if cause is None or cause == variable or cause in self.stored:
-            self.inside.discard(variable)
-        else:
-            self.stored.add(cause)
-
     def _leaves(self) -> frozenset[int]:
         """Variables that are in memory as a whole."""
         tape = self.tape
@@ -182,9 +179,11 @@ class _Planner:
             if op.result not in self.inside:
                 found.add(op.result)
                 wanted.extend(op.operands)
-            elif (op.access == AccessMap.REDUCTION and self._is_long(op)) or (
-                op.access == AccessMap.SCATTER and is_fixed(tape, op, self.places)
-            ):
+            elif op.access == AccessMap.REDUCTION:
+                shape = self.types[op.operands[0]].shape
+                if math.prod(shape[axis] for axis in op.keyword("axis")) > LONGEST_UNROLLED:
+                    found.add(op.result)
+            elif op.access == AccessMap.SCATTER and is_fixed(tape, op, self.places):
                 found.add(op.result)
         for variable in wanted:
             self._want(variable, found)
@@ -206,11 +205,6 @@ class _Planner:
                 variable = self.definitions[variable].operands[0]
         elif variable in self.definitions:
             found.add(variable)
-
-    def _is_long(self, op: Op) -> bool:
-        shape = self.types[op.operands[0]].shape
-        length: int = math.prod(shape[axis] for axis in op.keyword("axis"))
-        return length > LONGEST_UNROLLED
 
     def _is_look(self, op: Op, leaves: frozenset[int]) -> bool:
         """Whether a variable in memory is another look at one that is there too."""
