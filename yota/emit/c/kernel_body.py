@@ -46,7 +46,7 @@ class BodyWriter(Frame):
         super().__init__(plan.tape, group, results, names, needs, whole=whole)
         self.plan, self.arrays = plan, arrays
         self.reads: set[int] = set()
-        self.lines: list[str] = []
+        self.statements: list[Statement] = []
         self.partials: list[Partial] = []
         self.outer = self.work = 0
 
@@ -55,14 +55,13 @@ class BodyWriter(Frame):
         self._pull_all()
         if self.group.extents:
             self.partials = self.parts()
-            lines = [self.cleared(partial) for partial in self.partials]
-            lines += [line for box, pull, sinks in self.pulled for line in self._nest(box, pull, sinks)]
+            self.statements = [self.cleared(partial) for partial in self.partials]
+            self.statements += [line for box, pull, sinks in self.pulled for line in self._nest(box, pull, sinks)]
             self.outer = math.prod(self.group.extents[: self.axes[0] + 1])
         else:
-            lines = self._straight(self.pulled[0][1], self.pulled[0][2])
+            self.statements = self._straight(self.pulled[0][1], self.pulled[0][2])
         if is_on():
             check_kernel(self.tape, self.group, self.pulled, self.axes, self._is_cleared)
-        self.lines = self.needs.language.scoped(lines)
 
     def _pull_all(self) -> None:
         """Find the values at the points of each box, and the loops that are left."""

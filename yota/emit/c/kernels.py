@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.lines import Needs, harmless
 from yota.emit.language import Language
 from yota.emit.names import Names
-from yota.emit.tree import Remark
+from yota.emit.tree import Define, Remark, Statement
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import COPY
@@ -23,23 +23,33 @@ from yota.schedule.nests.groups import Group, Schedule
 _LONGEST = 1_500
 """Statements of a kernel that is left whole."""
 _PIECE = 150
-_DEFINITION = re.compile(r"const (\w+) (\w+) = ")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def _cut(
-    lines: Sequence[str], name: str, arguments: Sequence[Argument], results: Sequence[Result]
+    statements: Sequence[Statement],
+    name: str,
+    arguments: Sequence[Argument],
+    results: Sequence[Result],
+    language: Language,
 ) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
-    """Functions that ``lines`` are spread over, and the statements that call them in turn.
+    """Functions that ``statements`` are spread over, and the lines that call them in turn.
 
     What one function computes and a later one reads is kept in arrays, one for each type.
     """
-    statements = _statements(lines)
-    if len(statements) <= _LONGEST:
-        return (), tuple(lines)
-    parts = [statements[first : first + _PIECE] for first in range(0, len(statements), _PIECE)]
-    home = {name: (number, kind) for number, part in enumerate(parts) for kind, name in _defined(part)}
-    reads = [_reads(part, home, number) for number, part in enumerate(parts)]
+    groups: list[list[Statement]] = []
+    for each in statements:
+        if groups and isinstance(groups[-1][-1], Remark):
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    if len(groups) <= _LONGEST:
+        return (), tuple(language.scoped(statements))
+    starts = range(0, len(groups), _PIECE)
+    parts = [[each for group in groups[start : start + _PIECE] for each in group] for start in starts]
+    home = {each.name: (k, each.type) for k, part in enumerate(parts) for each in part if isinstance(each, Define)}
+    texts = [language.printed(part) for part in parts]
+    reads = [[word for word in _words(text) if word in home and home[word][0] < k] for k, text in enumerate(texts)]
     places: dict[str, str] = {}
     sizes: dict[str, int] = {}
     for word in dict.fromkeys(word for each in reads for word in each):
@@ -52,45 +62,20 @@ def _cut(
     parameters += [f"{each.type} *restrict {each.name}" for each in results]
     parameters += [f"{kind} *restrict kept_{kind}" for kind in sizes]
     pieces = []
-    for number, part in enumerate(parts):
-        body = [f"const {home[word][1]} {word} = {places[word]};" for word in reads[number]]
-        body += [line for statement in part for line in statement]
-        body += [f"{place} = {word};" for word, place in places.items() if home[word][0] == number]
-        unused = [each for each in known if not mentions(body, each)]
-        unused += [f"kept_{kind}" for kind in sizes if not mentions(body, f"kept_{kind}")]
-        pieces.append(Piece(f"{name}_part{number}", tuple(parameters), (*(f"(void){each};" for each in unused), *body)))
+    for k, text in enumerate(texts):
+        body = [f"const {home[word][1]} {word} = {places[word]};" for word in reads[k]]
+        body += [*text, *(f"{place} = {word};" for word, place in places.items() if home[word][0] == k)]
+        words = _words(body)
+        unused = [each for each in (*known, *(f"kept_{kind}" for kind in sizes)) if each not in words]
+        pieces.append(Piece(f"{name}_part{k}", tuple(parameters), (*(f"(void){each};" for each in unused), *body)))
     given = ", ".join([*known, *(f"kept_{kind}" for kind in sizes)])
     calls = [f"{kind} kept_{kind}[{size}];" for kind, size in sizes.items()]
     return tuple(pieces), (*calls, *(f"{piece.name}({given});" for piece in pieces))
 
 
-def _defined(part: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Type and name of each value that a part computes."""
-    for statement in part:
-        found = next(filter(None, map(_DEFINITION.match, statement)), None)
-        if found:
-            yield found[1], found[2]
-
-
-def _statements(lines: Iterable[str]) -> list[list[str]]:
-    """Lines in groups that belong together: a comment with what follows it, a statement with its further lines."""
-    found: list[list[str]] = []
-    open_comment = False
-    for line in lines:
-        if found and (line.startswith("    ") or open_comment):
-            found[-1].append(line)
-        else:
-            found.append([line])
-        open_comment = line.startswith("/*")
-    return found
-
-
-def _reads(part: Iterable[Sequence[str]], home: dict[str, tuple[int, str]], number: int) -> list[str]:
-    """Names of other parts that a part reads."""
-    words = (
-        word for statement in part for line in statement if not line.startswith("/*") for word in _WORD.findall(line)
-    )
-    return [word for word in dict.fromkeys(words) if word in home and home[word][0] < number]
+def _words(lines: Iterable[str]) -> dict[str, None]:
+    """The words in code, in order; comments do not count."""
+    return dict.fromkeys(word for line in lines if not line.startswith("/*") for word in _WORD.findall(line))
 
 
 def mentions(body: Iterable[str], name: str) -> bool:
@@ -154,10 +139,15 @@ def plan_kernel(
         )
         for root in group.roots
     )
-    pieces, lines = ((), tuple(body.lines)) if group.extents else _cut(body.lines, name, arguments, written)
+    language = needs.language
+    pieces: tuple[Piece, ...] = ()
+    if group.extents:
+        lines = tuple(language.scoped(body.statements))
+    else:
+        pieces, lines = _cut(body.statements, name, arguments, written, language)
     made = KernelPlan(
         name=name,
-        remarks=remarks(plan, group, needs.language),
+        remarks=remarks(plan, group, language),
         arguments=arguments,
         results=written,
         partials=shares,

@@ -66,10 +66,11 @@ class CudaBody(BodyWriter):
     ) -> None:
         super().__init__(plan, group, arrays, results, names, needs)
         self.layout, self.threads, self.open, self.strides = layout, threads, open, layout.strides
-        self.memory = Memory(plan.tape.types, arrays, results, layout, threads)
+        self.memory = Memory(plan.tape.types, arrays, results, layout, Access(threads))
         self.shape: Shape | None = None
         self.totals: dict[tuple[int, Linear], Total] = {}
         self.counters_of = Counters((), {}, "int")
+        self.lines: list[str] = []
 
     def run(self) -> None:
         """Write all regions."""

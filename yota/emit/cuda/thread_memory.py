@@ -50,31 +50,19 @@ _SHARED = 48 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Rows of ``length`` elements, kept ``pitch`` apart in shared memory so that threads meet in no bank."""
-
-    length: int
-
-    @property
-    def pitch(self) -> int:
-        """An odd number."""
-        return self.length | 1
-
-
-@dataclass(frozen=True, slots=True)
 class Access:
     """What is reached how.
 
     width: neighbouring points that a thread computes; 1 unless ``packed`` holds something.
     packed: places read and written ``width`` elements at once.
-    rows: arrays of which a block brings whole rows into shared memory, or takes them out.
+    rows: arrays of which a block brings whole rows into shared memory, or takes them out, and lengths of these rows.
     threads: threads of a block for which there is enough of that.
     """
 
     threads: int
     width: int = 1
     packed: frozenset[Place] = frozenset()
-    rows: Mapping[int, Row] = field(default_factory=dict)
+    rows: Mapping[int, int] = field(default_factory=dict)
 
 
 def access_of(
@@ -107,25 +95,30 @@ def access_of(
     return Access(threads, width, packed) if packed else Access(threads)
 
 
-def _rows(places: set[Place], types: Mapping[int, TensorType], axis: int, points: int) -> dict[int, Row]:
+def _rows(places: set[Place], types: Mapping[int, TensorType], axis: int, points: int) -> dict[int, int]:
     """Arrays that are read or written row by row, most of each row."""
-    found: dict[int, Row] = {}
+    found: dict[int, int] = {}
     for variable in {variable for variable, _ in places}:
         own = [place for each, place in places if each == variable]
         length = types[variable].size // points
         whole = types[variable].size == points * length and 3 <= length <= _LONGEST_ROW
         inside = all(place.coefficient(axis) == length and 0 <= place.constant < length for place in own)
         if whole and inside and 2 * len(own) > length:
-            found[variable] = Row(length)
+            found[variable] = length
     return dict(sorted(found.items()))
 
 
-def _fitting(rows: Mapping[int, Row], types: Mapping[int, TensorType], threads: int) -> int:
+def _fitting(rows: Mapping[int, int], types: Mapping[int, TensorType], threads: int) -> int:
     """Threads of a block whose rows fit into shared memory, no fewer than two warps; 0 if there is no such number."""
-    each = sum(row.pitch * np.dtype(types[variable].dtype).itemsize for variable, row in rows.items())
+    each = sum(_pitch(row) * types[variable].dtype.itemsize for variable, row in rows.items())
     while threads * each > _SHARED // 2 and threads > 64:
         threads //= 2
     return threads if threads * each <= _SHARED // 2 else 0
+
+
+def _pitch(length: int) -> int:
+    """How far apart rows are kept in shared memory: an odd number, so that threads meet in no bank."""
+    return length | 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +130,11 @@ class Reached:
     array: str
     is_result: bool
     start: str
-    length: int = 1
-    pitch: int = 1
+    length: int
+    pitch: int
 
 
+@dataclass(slots=True)
 class Memory:
     """The arrays of a kernel.
 
@@ -152,19 +146,14 @@ class Memory:
     packs, held: names of registers with neighbouring elements, and of rows in shared memory.
     """
 
-    def __init__(
-        self,
-        types: Mapping[int, TensorType],
-        arrays: Mapping[int, str],
-        results: Mapping[int, str],
-        layout: Layout,
-        threads: int,
-    ) -> None:
-        self.types, self.arrays, self.results, self.layout = types, arrays, results, layout
-        self.access = Access(threads)
-        self.places: dict[int, int] = {}
-        self.packs: dict[Place, str] = {}
-        self.held: dict[int, str] = {}
+    types: Mapping[int, TensorType]
+    arrays: Mapping[int, str]
+    results: Mapping[int, str]
+    layout: Layout
+    access: Access
+    places: Mapping[int, int] = field(default_factory=dict)
+    packs: dict[Place, str] = field(default_factory=dict)
+    held: dict[int, str] = field(default_factory=dict)
 
     def reach(self, access: Access, names: Names) -> None:
         """Reach elements as ``access`` says, by way of what gets ``names``."""
@@ -176,19 +165,15 @@ class Memory:
 
     def all_packs(self) -> list[Reached]:
         """What threads hold in registers."""
-        return [
-            Reached(
-                name, self.kind(variable), self.name(variable), variable in self.results, _shifted("base", at.constant)
-            )
-            for (variable, at), name in self.packs.items()
-        ]
+        return [self._reached(v, name, start=_shifted("base", at.constant)) for (v, at), name in self.packs.items()]
 
     def all_rows(self) -> list[Reached]:
         """What blocks hold in shared memory."""
-        return [
-            Reached(name, self.kind(v), self.name(v), v in self.results, "", row.length, row.pitch)
-            for (v, name), row in zip(self.held.items(), self.access.rows.values(), strict=True)
-        ]
+        return [self._reached(v, name, self.access.rows[v]) for v, name in self.held.items()]
+
+    def _reached(self, variable: int, name: str, length: int = 1, start: str = "") -> Reached:
+        kind, array = self.kind(variable), self.name(variable)
+        return Reached(name, kind, array, variable in self.results, start, length, _pitch(length))
 
     def name(self, variable: int) -> str:
         """The name of an array that is read or written."""
@@ -213,7 +198,7 @@ class Memory:
         if (variable, offset) in self.packs:
             return f"{self.packs[variable, offset]}[step]"
         if variable in self.held:
-            pitch = self.access.rows[variable].pitch
+            pitch = _pitch(self.access.rows[variable])
             return f"{self.held[variable]}[{_shifted(f'{pitch} * place', offset.constant)}]" if offset.terms else None
         return None
 
