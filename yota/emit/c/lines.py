@@ -235,7 +235,7 @@ class Writer:
         if spelling.part:
             self.needs.parts.add((spelling.part, self.values[operands[-1]].dtype.name))
         length = sum(len(self._texts[operand]) for operand in operands) + len(spelling.text)
-        for operand in sorted(operands, key=lambda each: -len(self._read(each))):
+        for operand in sorted(operands, key=lambda each: -len(self._texts[each])):
             if length <= _LONGEST:
                 break
             found = self._texts[operand]

@@ -160,7 +160,8 @@ def _finish(
             made = render_lines("cuda/finish_parts.cu.jinja", totals=own, count=count, threads=_FINISHING)
             lines += made if len(records) == 1 else block("if (blockIdx.x == 0)", made)
         else:
-            across = _across(text.shape.points[0])
+            # Rows that a block finishes: a power of two, up to as many as a warp reads together.
+            across = min(32, 1 << (text.shape.points[0] - 1).bit_length())
             blocks = -(-text.shape.points[0] // across)
             known = {"shape": text.shape, "counters": text.counters_of, "across": across, "threads": _FINISHING}
             lines += render_lines("cuda/finish_rows.cu.jinja", totals=own, **known)
@@ -170,8 +171,3 @@ def _finish(
     ]
     name = f"{records[0][1].name.rpartition('_')[0]}_finish"
     return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(blocks, _FINISHING))
-
-
-def _across(outer: int) -> int:
-    """Rows that a block finishes: a power of two, up to as many as a warp reads together."""
-    return min(32, 1 << (outer - 1).bit_length())

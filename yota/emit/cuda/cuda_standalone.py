@@ -73,7 +73,7 @@ def body_of(
             f"{where(tape.guards[0].location)}the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
-    return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, sizes, made, fillings).body()
+    return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, sizes, made).body(fillings)
 
 
 class _Host:
@@ -88,23 +88,22 @@ class _Host:
         needs: Needs,
         sizes: Sequence[str] | None,
         made: Sequence[str],
-        fillings: Sequence[KernelPlan],
     ) -> None:
-        self.fillings = fillings
-        self.tape, self.name, self.needs, self.sizes = tape, name, needs, sizes
-        self.names = C.names(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room", "fault"])
+        self.tape, self.name, self.needs, self.tables = tape, name, needs, tables
+        self.open, self.sizes = sizes is not None, sizes or ()
+        self.names = C.names(name, [*inputs, *results, *self.sizes, "stream", "workspace", "room", "fault"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
         self.made = frozenset(variable for variable, text in self.texts.items() if text in made)
         self.texts.update(zip(tape.outputs, results, strict=True))
         known = {v: tables.name(tape.names.get(v, name), value) for v, value in self._arrays()}
-        values = {entry.variable for entry in tape.inputs if not tape.types[entry.variable].shape} | set(tape.constants)
-        pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
+        self.values = {each.variable for each in tape.inputs if not tape.types[each.variable].shape}
+        self.values.update(tape.constants)
+        pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in self.values)
         self.layout = Layout(pointers, {}, known, stored, self.made)
-        self.values, self.tables = values, tables
         self.buffers: list[Buffer] = []
         self.size = 0
         self.looks = False
-        self.added: list[int] = []
+        self.added = 0
 
     def _arrays(self) -> list[tuple[int, Any]]:
         added = {id(op) for op in self.tape.ops if self._is_known(op)}
@@ -112,8 +111,12 @@ class _Host:
         found = ((v, value) for v, value in self.tape.constants.items() if v in used and self.tape.types[v].shape)
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
-    def body(self) -> HostBody:
-        places = _places(self.tape) | self.made
+    def body(self, fillings: Sequence[KernelPlan]) -> HostBody:
+        """All launches, and first those of ``fillings``."""
+        tape = self.tape
+        results = {op.result for op in tape.ops}
+        reads = (op for op in tape.ops if op.access == AccessMap.READ)
+        places = readable(tape) | self.made | {each for op in reads for each in op.operands[1:] if each in results}
         plan = schedule(
             self.tape, known=partial(is_known_op, language=CUDA), looks=False, gathers=(AccessMap.READ,), places=places
         )
@@ -123,14 +126,14 @@ class _Host:
         for each in plan.steps:
             if isinstance(each, Op) and is_addition(each):
                 done.append(each)
-                calls += self._added(each, f"{self.name}_add{len(self.added)}")
+                calls += self._added(each, f"{self.name}_add{self.added}")
                 continue
             if isinstance(each, Op):
                 raise _beyond(self.tape, each)
             for group in separated(each):
                 step = plan_step(
                     plan, group, f"{self.name}_kernel{number}", self.needs, self.layout, THREADS,
-                    open=self.sizes is not None, reserved=self.sizes or (),
+                    open=self.open, reserved=self.sizes,
                 )  # fmt: skip
                 calls += self._calls(step)
                 done.append(step)
@@ -138,15 +141,15 @@ class _Host:
         if is_on():
             check_steps(self.tape, done)
         works = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
-        calls = [*self._filled(calls), *calls]
+        calls = [*self._filled(fillings, calls), *calls]
         return HostBody(tuple(calls), tuple(self.buffers), self.size, works, self.looks)
 
-    def _filled(self, calls: Sequence[Call | Sort]) -> list[Call]:
+    def _filled(self, fillings: Sequence[KernelPlan], calls: Sequence[Call | Sort]) -> list[Call]:
         """Launches that put the arrays in place that ``calls`` read and that come from sizes."""
         arrays = {self.texts[v]: self.tape.types[v] for v in self.made if self.tape.types[v].shape}
         read = {text for call in calls if isinstance(call, Call) for text, _ in call.arguments}
         found = []
-        for kernel in self.fillings:
+        for kernel in fillings:
             names = [each.name for each in kernel.parameters]
             if read.isdisjoint(names):
                 continue
@@ -155,12 +158,13 @@ class _Host:
             found.append(Call(kernel, tuple((name, "") for name in names)))
         return found
 
-    def _kept(self, variable: int) -> None:
-        """Have memory for a variable."""
+    def _kept(self, variable: int) -> str:
+        """The name of a variable, which has memory."""
         if variable not in self.texts:
             type = self.tape.types[variable]
             name = self.names.fresh(result_hint(self.tape, variable))
             self.texts[variable] = self._buffer(name, c_type(type.dtype), type.size * type.dtype.itemsize)
+        return self.texts[variable]
 
     def _is_known(self, op: Op) -> bool:
         """Whether it is known where an op adds."""
@@ -173,8 +177,7 @@ class _Host:
         types = [self.tape.types[each] for each in arrays]
         shape, count = op.keyword("shape"), types[0].size
         rows = math.prod(shape[: len(arrays)])
-        open = self.sizes is not None
-        self.added.append(op.result)
+        self.added += 1
         self.needs.device.add("sum")
         if self.tape.types[op.result].is_complex:
             self.needs.complex = True
@@ -184,7 +187,7 @@ class _Host:
             order, starts = sorted_places([self.tape.constants[each] for each in arrays], shape[: len(arrays)])
             tables = self._table("order", order), self._table("starts", starts)
         else:
-            names = CUDA.names(name, (*(self.sizes or ()), *_TAKEN))
+            names = CUDA.names(name, (*self.sizes, *_TAKEN))
             places = [
                 Place(names.fresh(self.texts.get(each, "index")), type.dtype, extent, each in self.made)
                 for each, type, extent in zip(arrays, types, shape, strict=False)
@@ -192,8 +195,8 @@ class _Host:
             sizes = (("keys", "uint64_t", count), ("order", "int64_t", count), ("starts", "int64_t", rows + 1))
             keys, order, starts = (self._buffer(self.names.fresh(hint), kind, 8 * size) for hint, kind, size in sizes)
             given = [(self.texts[each], "") for each in arrays]
-            joining = join_places(f"{name}_places", places, count, THREADS, open=open)
-            starting = find_starts(f"{name}_starts", rows, count, THREADS, open=open)
+            joining = join_places(f"{name}_places", places, count, THREADS, open=self.open)
+            starting = find_starts(f"{name}_starts", rows, count, THREADS, open=self.open)
             looks = not all(each.inside for each in places)
             calls.append(Call(joining, (*given, (keys, ""), *([("fault", "")] if looks else []))))
             calls.append(Sort(keys, count))
@@ -201,7 +204,7 @@ class _Host:
             calls.append(Call(starting, ((keys, ""), *sorted_)))
             self.needs.device |= {"places", "sort"} if looks else {"sort"}
             self.looks |= looks
-        adding = plan_addition(f"{name}_rows", self.tape, op, THREADS, tables=tables, open=open)
+        adding = plan_addition(f"{name}_rows", self.tape, op, THREADS, tables=tables, open=self.open)
         self.needs.device |= words_of(adding.lines)
         calls.append(Call(adding, ((self.texts[piece], ""), *sorted_, (self.texts[op.result], ""))))
         return calls
@@ -235,14 +238,6 @@ class _Host:
         self.buffers.append(Buffer(name, kind, self.size, size))
         self.size += -(-size // _ALIGNMENT) * _ALIGNMENT
         return name
-
-
-def _places(tape: Tape) -> frozenset[int]:
-    """Index arrays that kernels read."""
-    made = {op.result for op in tape.ops}
-    return readable(tape) | {
-        each for op in tape.ops if op.access == AccessMap.READ for each in op.operands[1:] if each in made
-    }
 
 
 def _beyond(tape: Tape, op: Op) -> CodegenError:
