@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-_NAMES = {
+NAMES = {
     "float32": ("float", "NPY_FLOAT", "Float"),
     "float64": ("double", "NPY_DOUBLE", "Double"),
     "complex64": ("complex64", "NPY_CFLOAT", "CFloat"),
@@ -24,22 +24,22 @@ REALS = ("float32", "float64")
 
 def is_known(dtype: np.dtype[Any]) -> bool:
     """Whether generated C works on this dtype."""
-    return dtype.name in _NAMES
+    return dtype.name in NAMES
 
 
 def c_type(dtype: np.dtype[Any]) -> str:
     """The C type of an element."""
-    return dtype.name if dtype.name in STORED else _NAMES[dtype.name][0]
+    return dtype.name if dtype.name in STORED else NAMES[dtype.name][0]
 
 
 def npy_type(dtype: np.dtype[Any]) -> str:
     """The type number in NumPy's C interface."""
-    return _NAMES[dtype.name][1]
+    return NAMES[dtype.name][1]
 
 
 def scalar_type(dtype: np.dtype[Any]) -> str:
     """The scalar's name in NumPy's C interface."""
-    return _NAMES[dtype.name][2]
+    return NAMES[dtype.name][2]
 
 
 def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

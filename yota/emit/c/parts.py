@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from yota.emit.c.c_plan import KernelPlan, Part
-from yota.emit.c.c_types import c_type, real_type, suffix
+from yota.emit.c.c_types import NAMES, c_type, real_type, scalar_type, suffix
 from yota.emit.c.dialect import C
 from yota.emit.c.lines import Needs
 from yota.emit.language import Language
 from yota.emit.names import Names
+from yota.emit.render import render
 from yota.emit.tree import Table
 from yota.errors import CodegenError
 
@@ -52,24 +53,36 @@ def vector_forms(needs: Needs) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-_CALLED = {
-    "take_float": "take_double",
-    "take_cfloat": "take_cdouble",
-    "take_int32": "take_int64",
-    "take_uint8": "take_int64",
-    "take_array": "wrong_array",
-}
+_WIDER = {"float": "double", "cfloat": "cdouble", "int32": "int64", "uint8": "int64"}
+"""What numbers are taken as first, by the names that NumPy's C interface has for them."""
 
 
-def preludes(kernels: Iterable[KernelPlan]) -> list[str]:
-    """Names of what takes arguments and makes results, each after what it calls."""
+def preludes(kernels: Iterable[KernelPlan], *, arrays: bool = True) -> list[str]:
+    """Texts of what takes arguments and makes results, each after what it calls.
+
+    Without ``arrays`` the function that takes an array is left out.
+    """
     wanted: set[str] = set()
     for kernel in kernels:
-        wanted.update(argument.number or "take_array" for argument in kernel.arguments)
+        for argument in kernel.arguments:
+            wanted.update([argument.number] if argument.number else ["take_array", "wrong_array"])
         wanted.update(result.make for result in kernel.results if result.make)
         wanted.update(["checked_places"] if kernel.places else [])
-    wanted.update(_CALLED[name] for name in list(wanted) if name in _CALLED)
-    return sorted(wanted, key=lambda name: (name in _CALLED, name))
+    narrow = {f"take_{name}": f"take_{wider}" for name, wider in _WIDER.items()}
+    wanted.update([narrow[name] for name in wanted if name in narrow])
+    later = sorted(wanted, key=lambda name: (name in narrow or name == "take_array", name))
+    return [_prelude(name) for name in later if arrays or name != "take_array"]
+
+
+def _prelude(name: str) -> str:
+    kind, _, scalar = name.partition("_")
+    found = next((each for each in map(np.dtype, NAMES) if scalar_type(each).lower() == scalar), None)
+    if found is None:
+        return render(f"c/preludes/{name}.c.jinja").rstrip("\n")
+    wide = _WIDER.get(scalar, "")
+    words = {"scalar": scalar_type(found), "type": c_type(found), "called": f"take_{wide}"}
+    types = {"double": "double", "cdouble": "complex128", "int64": "int64_t"}
+    return render(f"c/preludes/{kind}.c.jinja", wide=types.get(wide, ""), **words).rstrip("\n")
 
 
 _MOST = 1 << 16

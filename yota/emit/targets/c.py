@@ -142,7 +142,7 @@ def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs, hel
         "banner": in_comment(tape, entry, tape.types.__getitem__),
         "functions": vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else (),
         "parts": parts(needs),
-        "preludes": tuple(f"c/preludes/{name}.c.jinja" for name in preludes(plans)),
+        "preludes": tuple(preludes(plans)),
         "complex": needs.complex,
         "parallel": any(each.parallel for each in plans),
         "memory": _keeps_memory(plans),

@@ -116,14 +116,14 @@ def extension(
 
 
 def _preludes(kernels: Sequence[KernelPlan], call: SizedCall | None) -> tuple[str, ...]:
-    """Templates of what takes arguments and makes results."""
+    """Texts of what takes arguments and makes results."""
     if call is None:
-        return tuple(f"c/preludes/{name}.c.jinja" for name in preludes(kernels))
+        return tuple(preludes(kernels))
     arrays = {each.name for kernel in kernels for each in kernel.arguments if each.shape}
-    found = [f"c/preludes/{name}.c.jinja" for name in preludes(kernels) if name != "take_array"]
-    found += ["c/pair/sized_array.c.jinja"] if arrays - set(call.taken) else []
-    found += ["c/pair/open_array.c.jinja"] if call.taken else []
-    return (*found, *(["c/pair/new_open_array.c.jinja"] if call.made else []))
+    further = ["sized_array"] if arrays - set(call.taken) else []
+    further += [*(["open_array"] if call.taken else []), *(["new_open_array"] if call.made else [])]
+    texts = [render(f"c/pair/{name}.c.jinja").rstrip("\n") for name in further]
+    return (*preludes(kernels, arrays=False), *texts)
 
 
 def _wrapped(function: Function) -> KernelPlan:
