@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from yota.emit.c.c_plan import KernelPlan
 from yota.emit.c.c_types import c_type, is_known, literal
@@ -52,16 +52,8 @@ class LoopKernel:
     sizes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """What a trip calls with sizes: a kernel, or another loop with its tables; an output that nobody reads is None."""
-
-    plan: KernelPlan
-    inputs: tuple[int, ...]
-    outputs: tuple[int | None, ...]
-    types: tuple[TensorType, ...]
-    tables: tuple[Any, ...] = ()
-    sizes: tuple[str, ...] = ()
+_Call: TypeAlias = tuple[LoopKernel, tuple[int, ...], tuple[int | None, ...]]
+"""What a trip calls: a loop or a kernel, its inputs, and its outputs; one that nobody reads is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +171,8 @@ class _Writer:
             if call is None:
                 return None
             calls.append(call)
-            self.helpers.append(call.plan)
-            self.work += call.plan.work
+            self.helpers.append(call[0].plan)
+            self.work += call[0].plan.work
         return tape, calls
 
     def _kernel(self, plan: Schedule, group: Group, name: str) -> _Call | None:
@@ -190,7 +182,8 @@ class _Writer:
         pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
         inputs = tuple([variable for variable, argument in pairs if argument.used])
         made, sizes = with_sizes(kernel.plan, self.sizes)
-        return _Call(made, inputs, kernel.outputs, tuple(map(plan.tape.types.__getitem__, kernel.outputs)), (), sizes)
+        types = tuple([plan.tape.types[each] for each in kernel.outputs])
+        return LoopKernel(made, (), (), types, (), sizes), inputs, kernel.outputs
 
     def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
         if not op.regions:
@@ -200,7 +193,7 @@ class _Writer:
             return None
         self.helpers += found.helpers
         outputs = tuple([None if each is None else items.get((op.result, each)) for each in found.results])
-        return _Call(found.plan, op.operands, outputs, found.types, found.tables, found.sizes)
+        return found, op.operands, outputs
 
     def _room(self, type: TensorType) -> str:
         """The name of an array to work in."""
@@ -229,16 +222,16 @@ class _Writer:
         outputs: dict[int | None, str] = dict(zip(tape.outputs, places, strict=True))
         declared: list[str] = []
         lines: list[str] = []
-        for call in calls:
+        for call, inputs, results in calls:
             given = ["0", str(call.plan.extent)] if call.plan.extent and not self.whole else [*call.sizes]
-            for variable in call.inputs:
+            for variable in inputs:
                 if variable in texts:
                     given.append(texts[variable])
                 else:
                     value, type = tape.constants[variable], tape.types[variable]
                     given.append(self._table(value) if type.shape else literal(value, type.dtype))
             given += map(self._table, call.tables)
-            for output, type in zip(call.outputs, call.types, strict=True):
+            for output, type in zip(results, call.types, strict=True):
                 place = outputs.get(output)
                 if place is None:
                     place = self._room(type) if type.shape else f"&{self.names.fresh('value')}"
@@ -267,14 +260,10 @@ class _Writer:
         work = int(self.work) * int(trips or 1)
         plan = KernelPlan(
             name=self.name,
-            remarks=(),
             arguments=tuple(arguments),
             results=tuple(result_of(name, type) for name, type in results),
-            partials=(),
             lines=tuple(lines),
-            extent=0,
             work=work,
-            parallel=False,
             released=work >= _WORTH_RELEASING,
             runs=f"{self.name}_loops",
         )

@@ -98,15 +98,15 @@ class KernelPlan:
     """
 
     name: str
-    remarks: tuple[str, ...]
     arguments: tuple[Argument, ...]
     results: tuple[Result, ...]
-    partials: tuple[Partial, ...]
     lines: tuple[str, ...]
-    extent: int
     work: int
-    parallel: bool
     released: bool
+    remarks: tuple[str, ...] = ()
+    partials: tuple[Partial, ...] = ()
+    extent: int = 0
+    parallel: bool = False
     pieces: tuple[Piece, ...] = ()
     places: tuple[tuple[str, int], ...] = ()
     runs: str = ""

@@ -147,8 +147,8 @@ class Pull:
         if looked is not None:
             return _same(op.operands[0], looked)
         put_together = {
-            AccessMap.STACK: self._stack,
-            AccessMap.CONCATENATE: self._concatenate,
+            AccessMap.STACK: self._joined,
+            AccessMap.CONCATENATE: self._joined,
             AccessMap.SCATTER: self._scatter,
             AccessMap.WRITE: self._setitem,
         }.get(op.access)
@@ -237,21 +237,17 @@ class Pull:
             op.semantics.fold, [self.values.cast(each, dtype) for each in found], dtype
         )
 
-    def _stack(self, op: Op, point: Point) -> Made:
-        axis = op.keyword("axis")
-        number = piece_of(point[axis], range(len(op.operands) + 1), self.bounds)
-        return self._converted(op, op.operands[number], point[:axis] + point[axis + 1 :])
-
     def _converted(self, op: Op, variable: int, point: Point) -> Made:
         dtype = self.tape.types[op.result].dtype
         return [(variable, point)], lambda found: self.values.cast(found[0], dtype)
 
-    def _concatenate(self, op: Op, point: Point) -> Made:
-        axis = op.keyword("axis")
-        cuts = list(itertools.accumulate((self.tape.types[v].shape[axis] for v in op.operands), initial=0))
+    def _joined(self, op: Op, point: Point) -> Made:
+        axis, stacks = op.keyword("axis"), op.access == AccessMap.STACK
+        lengths = (1 if stacks else self.tape.types[each].shape[axis] for each in op.operands)
+        cuts = list(itertools.accumulate(lengths, initial=0))
         number = piece_of(point[axis], cuts, self.bounds)
-        inner = (*point[:axis], point[axis].shifted(-cuts[number]), *point[axis + 1 :])
-        return self._converted(op, op.operands[number], inner)
+        inner = () if stacks else (point[axis].shifted(-cuts[number]),)
+        return self._converted(op, op.operands[number], (*point[:axis], *inner, *point[axis + 1 :]))
 
     def _scatter(self, op: Op, point: Point) -> Made:
         dtype = self.tape.types[op.result].dtype
