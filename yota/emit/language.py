@@ -112,17 +112,28 @@ class Language:
 
     def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
         """An expression of exactly this number."""
-        literals = self.table["literals"]
+        literals, single = self.table["literals"], dtype.itemsize == (8 if dtype.kind == "c" else 4)
         if dtype.kind == "b":
             return Spelled(literals["true" if value else "false"])
         if dtype.kind in "iu":
-            return _signed(literals["whole"].format(abs(int(value))), int(value) < 0)
-        number = float(value)
+            size = abs(int(value))
+            if size == 2**63 and "smallest" in literals:
+                return Spelled(literals["smallest"])
+            text = literals.get("long" if size >= 2**31 else "whole", literals["whole"]).format(size)
+            return _signed(text, int(value) < 0)
+        if dtype.kind == "c":
+            part = np.dtype(np.float32 if single else np.float64)
+            parts = [self.literal(each, part) for each in (value.real, value.imag)]
+            return Spelled(literals["single complex" if single else "complex"].format(*parts))
+        number = dtype.type(value)
+        negative = math.copysign(1.0, number) < 0
         if math.isnan(number):
-            return Spelled(literals["nan"])
+            return Spelled(literals.get("negative nan", literals["nan"]) if negative else literals["nan"])
         size = abs(number)
-        text = literals["inf"] if math.isinf(size) else literals["real"].format(repr(size))
-        return _signed(text, math.copysign(1.0, number) < 0)
+        digits = str(size) if single else repr(float(size))
+        digits += "" if "." in digits or "e" in digits else ".0"
+        real = literals.get("single", literals["real"]) if single else literals["real"]
+        return _signed(literals["inf"] if math.isinf(size) else real.format(digits), negative)
 
     def is_known(self, dtype: np.dtype[Any]) -> bool:
         """Whether the table has this dtype."""

@@ -12,7 +12,7 @@ import scipy.special
 import yota
 from tests.emit.compiled import compiled, needs_compiler
 from tests.emit.programs import Writer, evaluate
-from yota.emit.c.c_types import literal
+from yota.emit.c.dialect import C
 from yota.emit.c.lines import comment
 
 pytestmark = needs_compiler
@@ -230,9 +230,9 @@ def test_comments_cannot_end_early() -> None:
 
 @pytest.mark.parametrize("value", [0.1, -0.0, 1e308, 5e-324, 3.0, 1e22])
 def test_literals_are_exact(value: float) -> None:
-    assert float(literal(value, np.dtype(float))) == value
+    assert float(C.literal(value, np.dtype(float))) == value
     single = np.float32(value) if abs(value) < 1e38 else np.float32(3)
-    assert np.float32(float(literal(single, np.dtype("float32")).rstrip("f"))) == single
+    assert np.float32(float(C.literal(single, np.dtype("float32")).rstrip("f"))) == single
 
 
 def test_a_cosine_beside_a_sine_has_a_function_of_its_own():

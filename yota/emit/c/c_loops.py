@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from yota.emit.c.c_plan import KernelPlan
-from yota.emit.c.c_types import c_type, is_known, literal
+from yota.emit.c.c_types import c_type, is_known
 from yota.emit.c.kernels import argument_of, plan_kernel, result_of, with_sizes
 from yota.emit.c.lines import Needs
 from yota.emit.language import filled
@@ -229,7 +229,7 @@ class _Writer:
                     given.append(texts[variable])
                 else:
                     value, type = tape.constants[variable], tape.types[variable]
-                    given.append(self._table(value) if type.shape else literal(value, type.dtype))
+                    given.append(self._table(value) if type.shape else self.needs.language.literal(value, type.dtype))
             given += map(self._table, call.tables)
             for output, type in zip(results, call.types, strict=True):
                 place = outputs.get(output)

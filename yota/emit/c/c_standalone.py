@@ -316,7 +316,7 @@ class _Function:
             filled_ = is_uniform(self.tape.constants.get(op.operands[0], ()))
             texts = ["" if filled_ and each == op.operands[0] else self._text(each) for each in op.operands]
             self.used.update(texts)
-            return writing(self.tape, op, texts, self.texts[op.result])
+            return writing(self.tape, op, texts, self.texts[op.result], self.language)
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
         if is_places(op):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 NAMES = {
-    "float32": ("float", "NPY_FLOAT", "Float"),
-    "float64": ("double", "NPY_DOUBLE", "Double"),
-    "complex64": ("complex64", "NPY_CFLOAT", "CFloat"),
-    "complex128": ("complex128", "NPY_CDOUBLE", "CDouble"),
-    "bool": ("uint8_t", "NPY_BOOL", "Bool"),
-    "int32": ("int32_t", "NPY_INT32", "Int32"),
-    "int64": ("int64_t", "NPY_INT64", "Int64"),
-    "uint8": ("uint8_t", "NPY_UINT8", "UInt8"),
+    "float32": ("float", "Float"),
+    "float64": ("double", "Double"),
+    "complex64": ("complex64", "CFloat"),
+    "complex128": ("complex128", "CDouble"),
+    "bool": ("uint8_t", "Bool"),
+    "int32": ("int32_t", "Int32"),
+    "int64": ("int64_t", "Int64"),
+    "uint8": ("uint8_t", "UInt8"),
 }
 STORED = ("float16", "bfloat16")
 """What CUDA code loads and stores under these names, and computes in single precision."""
@@ -34,12 +33,12 @@ def c_type(dtype: np.dtype[Any]) -> str:
 
 def npy_type(dtype: np.dtype[Any]) -> str:
     """The type number in NumPy's C interface."""
-    return NAMES[dtype.name][1]
+    return f"NPY_{NAMES[dtype.name][1].upper()}"
 
 
 def scalar_type(dtype: np.dtype[Any]) -> str:
     """The scalar's name in NumPy's C interface."""
-    return NAMES[dtype.name][2]
+    return NAMES[dtype.name][1]
 
 
 def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -50,29 +49,3 @@ def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def suffix(dtype: np.dtype[Any]) -> str:
     """What C appends to the names of functions in single precision."""
     return "f" if real_type(dtype) == np.float32 else ""
-
-
-def literal(value: Any, dtype: np.dtype[Any]) -> str:
-    """A C expression of exactly this number."""
-    if dtype.kind == "b":
-        return "1" if value else "0"
-    if dtype.kind in "iu":
-        number = int(value)
-        if number == -(2**63):
-            return "INT64_MIN"
-        return f"{number}LL" if abs(number) >= 2**31 else str(number)
-    if dtype.kind == "c":
-        number_ = dtype.type(value)
-        part = real_type(dtype)
-        macro = "CMPLXF" if part == np.float32 else "CMPLX"
-        return f"{macro}({literal(number_.real, part)}, {literal(number_.imag, part)})"
-    single = dtype == np.float32
-    number__ = float(dtype.type(value))
-    if math.isnan(number__):
-        return "(-NAN)" if math.copysign(1.0, number__) < 0 else "NAN"
-    if math.isinf(number__):
-        return "INFINITY" if number__ > 0 else "-INFINITY"
-    text = str(dtype.type(value)) if single else repr(number__)
-    if not any(mark in text for mark in ".e"):
-        text += ".0"
-    return text + ("f" if single else "")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from yota.emit.c.c_ops import computed_in
-from yota.emit.c.c_types import STORED, c_type, is_known, literal, suffix
+from yota.emit.c.c_types import STORED, c_type, is_known, suffix
 from yota.emit.language import Language, tabled
 from yota.emit.render import templates
 from yota.emit.tree import Spelling
-from yota.ir.extents import ATOM, UNARY, Spelled
+from yota.ir.extents import UNARY, Spelled
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
@@ -47,10 +47,6 @@ class _C(Language):
         if dtype.kind == "b":
             return Spelled(f"({text.within(UNARY)} != 0)")
         return Spelled(f"({c_type(dtype)}){text.within(UNARY)}", UNARY)
-
-    def literal(self, value: Any, dtype: np.dtype[Any]) -> Spelled:
-        text = literal(value, dtype)
-        return Spelled(text, UNARY if text.startswith("-") else ATOM)
 
     def is_known(self, dtype: np.dtype[Any]) -> bool:
         return is_known(dtype)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from yota.emit.c.c_types import is_known, literal
+from yota.emit.c.c_types import is_known
 from yota.emit.c.lines import Needs
 from yota.emit.language import Language, filled
 from yota.emit.tree import Assign, Copy, Fill, Loop, Scope, Statement, Variable
@@ -96,13 +96,13 @@ def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Nee
     return filled(f"{function}({given});")
 
 
-def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[Statement]:
+def writing(tape: Tape, op: Op, texts: Sequence[str], target: str, language: Language) -> list[Statement]:
     """Statements that write values at places, of which the last one stays; ``texts`` are those of the operands."""
     source, value, places = texts
     type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
     start: Statement = Copy(target, source, type.size)
     if constant is not None and is_uniform(constant):
-        start = Fill(target, type.size, literal(np.asarray(constant).reshape(-1)[0], type.dtype), False)
+        start = Fill(target, type.size, language.literal(np.asarray(constant).reshape(-1)[0], type.dtype), False)
     shape = tape.types[op.operands[1]].shape
     element = value if not shape else f"{value}[0]" if shape == (1,) else f"{value}[at]"
     count = tape.types[op.operands[2]].size

@@ -131,16 +131,12 @@ def _wrapped(function: Function) -> KernelPlan:
     size = sum(math.prod(each.type.shape) for each in function.parameters)
     return KernelPlan(
         name=function.name,
-        remarks=(),
         arguments=tuple(argument_of(each.name, each.type, True) for each in function.inputs),
         results=tuple(
             replace(result_of(each.name, each.type), allocate="PyArray_SimpleNew") for each in function.results
         ),
-        partials=(),
         lines=(),
-        extent=0,
         work=0,
-        parallel=False,
         released=size >= _WORTH_RELEASING,
         runs=function.name,
         failure=_RAISE,
