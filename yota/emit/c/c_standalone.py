@@ -11,7 +11,8 @@ import numpy as np
 from yota.emit.c.c_loops import LoopKernel, plan_loop
 from yota.emit.c.c_plan import KernelPlan, Piece
 from yota.emit.c.dialect import is_known_op
-from yota.emit.c.kernels import Kernel, plan_kernel, result_hint, with_sizes
+from yota.emit.c.frame import result_hint
+from yota.emit.c.kernels import Kernel, plan_kernel, with_sizes
 from yota.emit.c.lines import Needs
 from yota.emit.c.parts import Tables
 from yota.emit.c.statements import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from yota.emit.c.lines import Needs, offset_text
 from yota.emit.names import Names, identifier
 from yota.emit.tree import Assign, Fill, Statement
 from yota.ir.tape import Tape
-from yota.schedule.nests.groups import Group
+from yota.schedule.nests.groups import Group, Schedule
 from yota.schedule.nests.linear_index import Linear
 from yota.schedule.nests.tiling import Root
 
@@ -37,11 +37,40 @@ class Sink:
     rest: str = ""
 
 
+class ArrayNames(dict[int, str]):
+    """Names of what a kernel reads, given when they are first needed."""
+
+    def __init__(self, tape: Tape, names: Names) -> None:
+        super().__init__()
+        self._tape, self._names = tape, names
+        self._inputs = {entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs}
+
+    def __missing__(self, variable: int) -> str:
+        hint = self._inputs.get(variable) or self._tape.names.get(variable)
+        if not hint:
+            hint = "table" if variable in self._tape.constants else f"v{variable}"
+        name = self[variable] = self._names.fresh(hint)
+        return name
+
+
+def result_hint(tape: Tape, variable: int) -> str:
+    """What a result may be called."""
+    known = tape.names.get(variable)
+    if known:
+        return known
+    if variable in tape.outputs:
+        position = tape.outputs.index(variable)
+        return "value" if position == 0 else "gradient" if len(tape.outputs) == 2 else f"gradient_{position - 1}"
+    return f"v{variable}"
+
+
 class Frame:
     """The kernel of one group.
 
-    results: names of what it writes.
+    known: names of variables that stand fast.
+    parameters: variables that get names first.
     whole: whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    arrays, results: names of what it reads and of what it writes.
     several: whether there is more than one box.
     axes: the loops that are left when some were merged into the next one.
     strides: strides of arrays that are not in C order, in elements.
@@ -52,10 +81,25 @@ class Frame:
     strides: Mapping[int, Sequence[int]] = {}
 
     def __init__(
-        self, tape: Tape, group: Group, results: Mapping[int, str], names: Names, needs: Needs, *, whole: bool
+        self,
+        plan: Schedule,
+        group: Group,
+        names: Names,
+        needs: Needs,
+        known: Mapping[int, str],
+        parameters: Iterable[int] = (),
+        *,
+        whole: bool = False,
     ) -> None:
-        self.tape, self.group, self.results = tape, group, results
+        tape = plan.tape
+        self.plan, self.tape, self.group = plan, tape, group
         self.names, self.needs, self.whole = names, needs, whole
+        self.arrays = ArrayNames(tape, names)
+        self.arrays.update(known)
+        for variable in parameters:
+            self.arrays[variable]
+        made = (root.variable for root in group.roots)
+        self.results = {each: known.get(each) or names.fresh(result_hint(tape, each)) for each in made}
         # What the function calls its own are no counters.
         own = {identifier(name) for name in (*tape.names.values(), *(entry.name for entry in tape.inputs))}
         self.counters = names.among(_COUNTERS, len(group.extents), own)

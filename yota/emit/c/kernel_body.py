@@ -10,13 +10,11 @@ from yota.emit.c.c_ops import cost
 from yota.emit.c.c_plan import Partial
 from yota.emit.c.coverage import Pulled, check_kernel
 from yota.emit.c.frame import Frame, Sink
-from yota.emit.c.lines import Needs, Writer
+from yota.emit.c.lines import Writer
 from yota.emit.c.nest import Nest
-from yota.emit.names import Names
 from yota.emit.tree import Assign, Fill, Statement
 from yota.ir.tape import Op
 from yota.ir.verify import is_on
-from yota.schedule.nests.groups import Group, Schedule
 from yota.schedule.nests.linear_index import Linear, flat, merged, spread
 from yota.schedule.nests.pull import Pull
 from yota.schedule.nests.tiling import Region, Root, regions
@@ -28,27 +26,9 @@ LIMIT = 2_000_000
 class BodyWriter(Frame):
     """Writes the body of one kernel.
 
-    arrays: names of what it reads.
     reads, places: what it reads, and index arrays among that with extents of the axes that they have places on.
     outer, work: where the outermost loop ends, 0 without loops, and about how many operations there are.
     """
-
-    def __init__(
-        self,
-        plan: Schedule,
-        group: Group,
-        arrays: Mapping[int, str],
-        results: Mapping[int, str],
-        names: Names,
-        needs: Needs,
-        whole: bool = False,
-    ) -> None:
-        super().__init__(plan.tape, group, results, names, needs, whole=whole)
-        self.plan, self.arrays = plan, arrays
-        self.reads: set[int] = set()
-        self.statements: list[Statement] = []
-        self.partials: list[Partial] = []
-        self.outer = self.work = 0
 
     def run(self) -> None:
         """Write all regions."""
@@ -65,6 +45,10 @@ class BodyWriter(Frame):
 
     def _pull_all(self) -> None:
         """Find the values at the points of each box, and the loops that are left."""
+        self.reads: set[int] = set()
+        self.statements: list[Statement] = []
+        self.partials: list[Partial] = []
+        self.outer = self.work = 0
         self.pulled: list[Pulled] = [(box, *self._pulled(box)) for box in self._boxes()]
         self.several = len(self.pulled) > 1
         self.places = {array: size for _, pull, _ in self.pulled for array, size in pull.places.items()}

@@ -13,9 +13,7 @@ from yota.emit.c.c_types import c_type, npy_type, scalar_type
 from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.lines import Needs, harmless
 from yota.emit.language import Language
-from yota.emit.names import Names
 from yota.emit.tree import Define, Remark, Statement
-from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import COPY
 from yota.schedule.nests.groups import Group, Schedule
@@ -118,16 +116,9 @@ def plan_kernel(
     """
     tape = plan.tape
     names = needs.language.names(name, [*(known or {}).values(), *reserved])
-    found = ArrayNames(tape, names)
-    found.update(known or {})
-    for variable in parameters or ():
-        found[variable]
-    results = {
-        root.variable: (known or {}).get(root.variable) or names.fresh(result_hint(tape, root.variable))
-        for root in group.roots
-    }
-    body = BodyWriter(plan, group, found, results, names, needs, whole)
+    body = BodyWriter(plan, group, names, needs, known or {}, parameters or (), whole=whole)
     body.run()
+    found, results = body.arrays, body.results
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()
@@ -163,33 +154,6 @@ def plan_kernel(
     if any(tape.types[v].is_complex for v in (*inputs, *results)):
         needs.complex = True
     return Kernel(inputs, tuple(results), made)
-
-
-class ArrayNames(dict[int, str]):
-    """Names of what a kernel reads, given when they are first needed."""
-
-    def __init__(self, tape: Tape, names: Names) -> None:
-        super().__init__()
-        self._tape, self._names = tape, names
-        self._inputs = {entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs}
-
-    def __missing__(self, variable: int) -> str:
-        hint = self._inputs.get(variable) or self._tape.names.get(variable)
-        if not hint:
-            hint = "table" if variable in self._tape.constants else f"v{variable}"
-        name = self[variable] = self._names.fresh(hint)
-        return name
-
-
-def result_hint(tape: Tape, variable: int) -> str:
-    """What a result may be called."""
-    known = tape.names.get(variable)
-    if known:
-        return known
-    if variable in tape.outputs:
-        position = tape.outputs.index(variable)
-        return "value" if position == 0 else "gradient" if len(tape.outputs) == 2 else f"gradient_{position - 1}"
-    return f"v{variable}"
 
 
 def _shape(type: TensorType) -> str:

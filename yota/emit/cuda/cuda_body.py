@@ -55,8 +55,6 @@ class CudaBody(BodyWriter):
         self,
         plan: Schedule,
         group: Group,
-        arrays: Mapping[int, str],
-        results: Mapping[int, str],
         names: Names,
         needs: Needs,
         *,
@@ -64,9 +62,9 @@ class CudaBody(BodyWriter):
         threads: int,
         open: bool = False,
     ) -> None:
-        super().__init__(plan, group, arrays, results, names, needs)
+        super().__init__(plan, group, names, needs, layout.tables)
         self.layout, self.threads, self.open, self.strides = layout, threads, open, layout.strides
-        self.memory = Memory(plan.tape.types, arrays, results, layout, Access(threads))
+        self.memory = Memory(plan.tape.types, self.arrays, self.results, layout, Access(threads))
         self.shape: Shape | None = None
         self.totals: dict[tuple[int, Linear], Total] = {}
         self.counters_of = Counters((), {}, "int")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.emit.c.c_driver import KernelDriver
-from yota.emit.c.kernels import result_hint
+from yota.emit.c.frame import result_hint
 from yota.emit.cuda.cuda_kernels import Step as Kernels
 from yota.emit.cuda.cuda_plan import KernelPlan
 from yota.emit.cuda.cupy_calls import statements

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from yota.emit.c.c_types import c_type
 from yota.emit.c.dialect import CUDA
-from yota.emit.c.kernels import ArrayNames, remarks, result_hint
+from yota.emit.c.kernels import remarks
 from yota.emit.c.lines import Needs, block
 from yota.emit.cuda.cuda_body import CudaBody, Total
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, Record
@@ -61,11 +61,9 @@ def plan_step(
     """
     tape = plan.tape
     names = CUDA.names(name, reserved)
-    found = ArrayNames(tape, names)
-    found.update(layout.tables)
-    results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
-    text = CudaBody(plan, group, found, results, names, needs, layout=layout, threads=threads, open=open)
+    text = CudaBody(plan, group, names, needs, layout=layout, threads=threads, open=open)
     text.run()
+    found, results = text.arrays, text.results
     totals = text.totals.values()
     needs.device.update("sum" if total.type.startswith("Sum") else "total" for total in totals)
     needs.device.update(words_of(text.lines))

@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.emit.c.c_types import c_type
 from yota.emit.c.dialect import CUDA, C, is_known_op
-from yota.emit.c.kernels import result_hint
+from yota.emit.c.frame import result_hint
 from yota.emit.c.lines import Needs
 from yota.emit.c.parts import Tables
 from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
