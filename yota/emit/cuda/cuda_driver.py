@@ -83,7 +83,12 @@ class CudaDriver(KernelDriver):
         step = self._kernels.get(op.result)
         if step is not None:
             return self._launched(op, step)
-        looks = [line for check in self._checks if check.op == op.result for line in self._looked(op, check)]
+        looks: list[str] = []
+        for check in self._checks:
+            if check.op == op.result:
+                text = self.operand(op, op.operands.index(check.variable))
+                given = f"np.ascontiguousarray({text}, {dtype_text(check.dtype)})"
+                looks += self._launch(check.kernel, [given, self.fault])
         if op.result in self._additions:
             return Step(before=(*self.remark(op), *looks, *self._added(op, self._additions[op.result])))
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
@@ -96,11 +101,6 @@ class CudaDriver(KernelDriver):
     def guard_number(self, index: int) -> int:
         """What a guard is called where it fails."""
         return self._numbers[index]
-
-    def _looked(self, op: Op, check: Check) -> list[str]:
-        """The launch of a kernel that looks at an index array."""
-        text = self.operand(op, op.operands.index(check.variable))
-        return self._launch(check.kernel, [f"np.ascontiguousarray({text}, {dtype_text(check.dtype)})", self.fault])
 
     def _launched(self, op: Op, step: Kernels) -> Step:
         lines = list(self.remark(op))

@@ -15,9 +15,8 @@ from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter
 from yota.emit.cuda.threads import OPEN_BLOCKS
 from yota.emit.render import render_lines
 from yota.errors import CodegenError
-from yota.ir.semantics import Positions
 from yota.ir.tape import Op, Tape
-from yota.schedule.nests.index_patterns import given_places, index_arrays
+from yota.schedule.nests.index_patterns import given_places, index_arrays, is_inside
 
 
 def over(end: int | str, threads: int, lines: Sequence[str], index: str = "int64_t") -> list[str]:
@@ -61,7 +60,7 @@ def checks(
     tape: Tape, ops: Iterable[Op], told: Collection[tuple[int, int]], pointers: frozenset[int], name: str, threads: int
 ) -> tuple[Check, ...]:
     """Kernels for the index arrays of ``ops`` that are not looked at by another; ``name`` and a number call them."""
-    known, definitions = set(told), tape.definitions()
+    known, definition = set(told), tape.definitions().get
     found: list[Check] = []
     for op in ops:
         for variable, extent in index_arrays(tape, op):
@@ -69,22 +68,13 @@ def checks(
             there = type.shape or variable in pointers
             if (variable, extent) in known or variable in tape.constants or not there or not type.size:
                 continue
-            if type.dtype.kind not in "iu" or _is_inside(tape, definitions.get(variable), extent):
+            if type.dtype.kind not in "iu" or is_inside(definition, tape.types, variable, extent):
                 continue
             known.add((variable, extent))
             dtype = type.dtype if is_known(type.dtype) else np.dtype(np.int64)
             kernel = _check(f"{name}{len(found)}", dtype, type.size, extent, threads)
             found.append(Check(op.result, variable, dtype, kernel))
     return tuple(found)
-
-
-def _is_inside(tape: Tape, made: Op | None, extent: int) -> bool:
-    """Whether an index array was found as positions in something that is no longer than the axis."""
-    found = Positions.NONE if made is None else made.semantics.positions
-    if made is None or found in (Positions.NONE, Positions.BETWEEN):
-        return False
-    type = tape.types[made.operands[0]]
-    return (type.size if found == Positions.TRUE else max(type.shape, default=1)) <= extent
 
 
 def _check(name: str, dtype: np.dtype[np.generic], size: int, extent: int, threads: int) -> KernelPlan:

@@ -49,7 +49,8 @@ def _in_rows(rewriting: Rewriting, op: Op) -> int:
         arrays = [rewriting.builder.constant(np.array(np.broadcast_to(constants[each], spread))) for each in arrays]
     else:
         arrays = [_there(rewriting, each, spread) for each in arrays]
-    axes, lengths = _sliced(index, shape)
+    sliced = [(axis, entry.count()) for axis, entry in enumerate(_entries(index)) if isinstance(entry, Slice)]
+    axes, lengths = [axis for axis, _ in sliced], tuple([length for _, length in sliced])
     rows = tuple(gathered_extents(index, shape))
     found = _there(rewriting, _turned(rewriting, piece, index, spread, lengths, dtype), (*spread, *lengths))
     own = (GATHER,) * len(rows) + tuple(Slice(0, length, 1) for length in lengths)
@@ -62,14 +63,6 @@ def _in_rows(rewriting: Rewriting, op: Op) -> int:
 def _entries(index: Index) -> list[object]:
     """What stands for each axis of the result."""
     return [entry for entry in index if entry is not NEWAXIS]
-
-
-def _sliced(index: Index, shape: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
-    """The axes of the result that are sliced, and how many elements that takes."""
-    pairs = list(enumerate(zip(_entries(index), shape, strict=True)))
-    axes = [axis for axis, (entry, _) in pairs if isinstance(entry, Slice)]
-    lengths = [entry.count() for _, (entry, _) in pairs if isinstance(entry, Slice)]
-    return axes, tuple(lengths)
 
 
 def _turned(

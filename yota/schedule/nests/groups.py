@@ -266,9 +266,11 @@ class _Planner:
                 lanes = max(lanes, sum(1 for _ in root.lanes))
                 for variable, count in root.visited.items():
                     where.setdefault(variable, set()).add(number)
-                    if group.extents and count > lanes * self._elements(variable):
-                        repeated.add(variable)
-                    if self._is_broadcast(variable, group):
+                    type = self.types[variable]
+                    elements = type.shape[-1] if type.shape and type.shape[-1] <= LONGEST_UNROLLED else 1
+                    # A loop nest would compute a smaller array over and over.
+                    smaller = type.size * 4 <= math.prod(group.extents)
+                    if group.extents and (count > lanes * elements or smaller):
                         repeated.add(variable)
         work = self._work(leaves)
         chosen, again = set(), 0
@@ -280,28 +282,19 @@ class _Planner:
             again += (times - 1) * self._cost(op)
             if work[variable] <= _WORTH_STORING or is_view(op, self.types):
                 continue
-            if self._is_frontier(variable, where, repeated, work):
+            if self._is_frontier(variable, where, repeated):
                 chosen.add(variable)
         if not chosen & repeated and again <= _WORTH_STORING * len(chosen):
             return False  # A kernel computes each of them once, whatever the number of its users.
         self.stored |= chosen
         return bool(chosen)
 
-    def _elements(self, variable: int) -> int:
-        shape = self.types[variable].shape
-        return shape[-1] if shape and shape[-1] <= LONGEST_UNROLLED else 1
-
-    def _is_broadcast(self, variable: int, group: Group) -> bool:
-        """Whether a loop nest would compute a smaller array over and over."""
-        size = self.types[variable].size
-        return bool(group.extents) and size * 4 <= math.prod(group.extents)
-
-    def _is_frontier(self, variable: int, where: dict[int, set[int]], repeated: set[int], work: dict[int, int]) -> bool:
+    def _is_frontier(self, variable: int, where: dict[int, set[int]], repeated: set[int]) -> bool:
         """Whether some user of a variable is not computed as often, so that storing the user would not do."""
         for op in self.users.get(variable, ()):
             if is_view(op, self.types):
                 # A view of which every element is overwritten is gone through by nobody.
-                if op.result in where and self._is_frontier(op.result, where, repeated, work):
+                if op.result in where and self._is_frontier(op.result, where, repeated):
                     return True
                 continue
             if op.result not in where or where[op.result] != where[variable]:

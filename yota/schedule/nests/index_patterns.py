@@ -240,7 +240,12 @@ def is_inside(
         return False
     if op.primitive is PLACES:
         return bool(op.keyword("extent") == extent)
-    return op.semantics.positions == Positions.SORTED and types[op.result].shape[op.keyword("axis")] <= extent
+    found, type = op.semantics.positions, types[op.operands[0]]
+    if found in (Positions.NONE, Positions.BETWEEN):
+        return False
+    if found == Positions.SORTED:
+        return types[op.result].shape[op.keyword("axis")] <= extent
+    return (type.size if found == Positions.TRUE else max(type.shape, default=1)) <= extent
 
 
 def _is_inside(rewriting: Rewriting, variable: int, extent: int) -> bool:
