@@ -104,23 +104,16 @@ class Frame:
         own = {identifier(name) for name in (*tape.names.values(), *(entry.name for entry in tape.inputs))}
         self.counters = names.among(_COUNTERS, len(group.extents), own)
 
-    def extent(self, axis: int) -> int:
-        """How many rounds the loops have that run as one with the loop of ``axis``, the only one."""
-        return math.prod(self.group.extents[: axis + 1])
-
     def target(self, sink: Sink, numbers: Mapping[int, str] | None = None) -> str:
         """Where a value goes, with the texts of what its place takes from index arrays."""
         name = self.results[sink.root.variable]
-        if not self._is_array(sink.root):
+        if not self.tape.types[sink.root.variable].shape:
             return self.needs.language.result(name)
         return self.needs.language.element(name, self._text(sink.offset, numbers))
 
     def _text(self, offset: Linear, numbers: Mapping[int, str] | None = None) -> str:
         kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in self.axes or term[0] < 0))
         return offset_text(kept, self.counters, numbers)
-
-    def _is_array(self, root: Root) -> bool:
-        return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
 
     def is_private(self, root: Root) -> bool:
         """Whether every thread must have a result of its own, to be merged in the end."""
@@ -142,27 +135,21 @@ class Frame:
         """What a total starts from."""
         return self.needs.language.literal(_NEUTRAL[merge], np.dtype(np.float64))
 
-    def parts(self) -> list[Partial]:
-        """The results that every thread has a part of."""
-        found = []
-        for root in self.group.roots:
-            if self.is_private(root):
-                assert root.reduction is not None
-                type = self.tape.types[root.variable]
-                name, size = self.results[root.variable], max(1, type.size)
-                part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
-                (joined,) = self.needs.language.printed([self.joined(root.merge, type.dtype, "so_far", part)])
-                found.append(Partial(name, c_type(type.dtype), size, joined))
-        return found
-
-    def cleared(self, partial: Partial) -> Statement:
-        """The statement that starts a thread's part."""
-        root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
-        assert root.reduction is not None
-        neutral = self.neutral(root.merge)
-        if partial.size == 1 and not self._is_array(root):
-            return Assign(self.needs.language.result(partial.name), neutral)
-        return Fill(partial.name, partial.size, neutral, root.merge == "sum")
+    def parts(self) -> tuple[list[Partial], list[Statement]]:
+        """The results that every thread has a part of, and the statements that start these parts."""
+        found: list[Partial] = []
+        cleared: list[Statement] = []
+        for root in filter(self.is_private, self.group.roots):
+            type = self.tape.types[root.variable]
+            name, size, neutral = self.results[root.variable], max(1, type.size), self.neutral(root.merge)
+            part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
+            (joined,) = self.needs.language.printed([self.joined(root.merge, type.dtype, "so_far", part)])
+            found.append(Partial(name, c_type(type.dtype), size, joined))
+            if type.shape or size > 1:
+                cleared.append(Fill(name, size, neutral, root.merge == "sum"))
+            else:
+                cleared.append(Assign(self.needs.language.result(name), neutral))
+        return found, cleared
 
 
 _LARGE = 1 << 25
@@ -227,7 +214,7 @@ def streams(frame: Frame, sinks: Sequence[Sink]) -> tuple[list[Stream], int]:
     runs = [run for each in by_result.values() for run in _runs(each, frame.axes[0])]
     size = sum(len(run) * run[0].dtype.itemsize for run in runs)
     rounds = next((each for each in _ROUNDS if size * each <= _AT_HAND), 0)
-    if size * frame.extent(frame.axes[0]) < _LARGE or not rounds:
+    if size * math.prod(frame.group.extents) < _LARGE or not rounds:
         return [], 0
     frame.needs.parts.add(("past_caches", "uint8"))
     return [_stream(frame, run) for run in runs], rounds

@@ -34,12 +34,11 @@ class BodyWriter(Frame):
         """Write all regions."""
         self._pull_all()
         if self.group.extents:
-            self.partials = self.parts()
-            self.statements = [self.cleared(partial) for partial in self.partials]
+            self.partials, self.statements = self.parts()
             self.statements += [line for box, pull, sinks in self.pulled for line in self._nest(box, pull, sinks)]
             self.outer = math.prod(self.group.extents[: self.axes[0] + 1])
         else:
-            self.statements = self._straight(self.pulled[0][1], self.pulled[0][2])
+            self.statements = self._straight()
         if is_on():
             check_kernel(self.tape, self.group, self.pulled, self.axes, self._is_cleared)
 
@@ -147,7 +146,8 @@ class BodyWriter(Frame):
         )
         return writer
 
-    def _straight(self, pull: Pull, sinks: list[Sink]) -> list[Statement]:
+    def _straight(self) -> list[Statement]:
+        ((_, pull, sinks),) = self.pulled
         self._keep_apart(sinks)
         writer = self._writer(pull, sinks)
         lines = writer.lines(0)

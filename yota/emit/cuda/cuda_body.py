@@ -81,7 +81,7 @@ class CudaBody(BodyWriter):
         if self.group.extents:
             self.lines = self._looped()
         else:
-            self.lines = self.needs.language.printed(self._straight(self.pulled[0][1], self.pulled[0][2]))
+            self.lines = self.needs.language.printed(self._straight())
         if self.places:
             # Places outside of an axis are told in the end.
             self.lines = ["bool outside = false;", *self.lines, *block("if (outside)", ["*fault = 1;"])]
