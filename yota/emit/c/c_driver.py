@@ -59,7 +59,8 @@ class Driver(KernelDriver):
         self._quiet = all(op.semantics.quiet or op.result in loops for op in ops)
         rest = iter(kernels)
         done = [step if isinstance(step, Op) else next(rest) for step in steps]
-        super().__init__(tape, done, [each.plan.name for each in (*kernels, *loops.values())], self._freed)
+        plans = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
+        super().__init__(tape, done, [each.name for each in plans], self._freed)
         self.bitwise = bitwise
 
     def plan(self) -> FunctionPlan:

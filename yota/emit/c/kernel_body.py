@@ -30,6 +30,9 @@ class BodyWriter(Frame):
     outer, work: where the outermost loop ends, 0 without loops, and about how many operations there are.
     """
 
+    statements: list[Statement]
+    partials: list[Partial]
+
     def run(self) -> None:
         """Write all regions."""
         self._pull_all()
@@ -45,8 +48,7 @@ class BodyWriter(Frame):
     def _pull_all(self) -> None:
         """Find the values at the points of each box, and the loops that are left."""
         self.reads: set[int] = set()
-        self.statements: list[Statement] = []
-        self.partials: list[Partial] = []
+        self.partials = []
         self.outer = self.work = 0
         self.pulled: list[Pulled] = [(box, *self._pulled(box)) for box in self._boxes()]
         self.several = len(self.pulled) > 1
