@@ -244,8 +244,8 @@ def is_inside(
     if found in (Positions.NONE, Positions.BETWEEN):
         return False
     if found == Positions.SORTED:
-        return types[op.result].shape[op.keyword("axis")] <= extent
-    return (type.size if found == Positions.TRUE else max(type.shape, default=1)) <= extent
+        return bool(types[op.result].shape[op.keyword("axis")] <= extent)
+    return bool((type.size if found == Positions.TRUE else max(type.shape, default=1)) <= extent)
 
 
 def _is_inside(rewriting: Rewriting, variable: int, extent: int) -> bool:
