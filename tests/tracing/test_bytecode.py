@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.tracing.bytecode import callee, callee_name, consumer, is_call, running
+from yota.tracing.bytecode import called_at, callee, consumer, is_call, running
 
 seen = []
 
@@ -20,7 +20,7 @@ def probe(*args, **keywords):
     following = consumer(frame.f_code, step.offset)
     seen.append(
         (
-            is_call(step) and callee_name(frame.f_code, step.offset),
+            is_call(step) and called_at(frame.f_code, step.offset).name,
             callee(frame) is probe,
             following.opname if following else None,
         )

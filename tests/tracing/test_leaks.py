@@ -30,7 +30,7 @@ import scipy.stats
 import yota
 from tests.tracing.checking import without_source
 from yota import errors
-from yota.tracing.leaving import shifted
+from yota.tracing.conversions import shifted
 
 X = np.array([1.25, 0.5, 2.0])
 STEP = 1e-6

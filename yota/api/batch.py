@@ -185,9 +185,9 @@ class Points(Values):
             leaf if axis is None else replace(leaf, value=_point(leaf.value, axis))
             for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
-        around = self.captured.surroundings(arguments.values)
+        generators = self.captured.generators(arguments.values)
         how = {"registry": registry(), "rolls": how["rolls"]}
-        recorded = record(parted(function, forms), points, arguments.rebuild, around=around, **how)
+        recorded = record(parted(function, forms), points, arguments.rebuild, generators=generators, **how)
         if recorded.outer:
             name = name_of(self.given)
             raise ArgumentError(f"{name} uses traced values besides its arguments; pass them as arguments")

@@ -126,7 +126,7 @@ def _recorded(
         registry=registry(),
         primitives=primitives,
         reads=reads,
-        around=Captured(function).surroundings(args),
+        generators=Captured(function).generators(args),
         statics=arguments.statics,
     )
     return found.value, found.tape

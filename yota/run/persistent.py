@@ -208,7 +208,7 @@ class Place:
         outside, (eager, late) = self.before.parts, lines
         tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
         captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
-        contents = Contents.now(relied, fresh)
+        contents = Contents.of((), relied, fresh)
         aux = rows = None
         if head["form"] is not None:
             from yota.tracing.results import ResultForm

@@ -48,15 +48,14 @@ writes into one of them. "question": it gives no array. All others, ufuncs and t
 
 def functions(*kinds: str) -> frozenset[Any]:
     """The functions of the table that are of ``kinds``, as far as this version of NumPy has them."""
-    found = (_named(name) for name, kind in ALIASING.items() if kind in kinds)
-    return frozenset(each for each in found if each is not None)
-
-
-def _named(name: str) -> Any:
-    found: Any = np
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+    found: set[Any] = set()
+    for name, kind in ALIASING.items():
+        if kind in kinds:
+            owner: Any = np
+            for part in name.split("."):
+                owner = getattr(owner, part, None)
+            found.add(owner)
+    return frozenset(found - {None})
 
 
 _SHARING = functions("view", "depends")
@@ -81,7 +80,10 @@ def settled(
         out = kwargs.get("out")
         several = [detached(each) if _is_shared(each, given) and each is not out else each for each in several]
     apart = [_has_order(each) and not _is_shared(each, given) for each in several]
-    if any(apart) and "out" not in kwargs and not (_is_in_c_order([*given, *several]) and not kwargs.get("optimize")):
+    in_order = all(
+        not is_tracer(each) or not each.ndim or each._value().flags.c_contiguous for each in (*given, *several)
+    )
+    if any(apart) and "out" not in kwargs and not (in_order and not kwargs.get("optimize")):
         several = _as_laid_out(trace, function, args, kwargs, several, apart)
     if is_tracer(result):
         return several[0]
@@ -117,10 +119,6 @@ def _has_order(value: Any) -> bool:
         return False
     shape = value.shape
     return len(shape) > 1 and value.size > 1 and value.size not in shape
-
-
-def _is_in_c_order(values: Sequence[Any]) -> bool:
-    return all(not is_tracer(each) or not each.ndim or each._value().flags.c_contiguous for each in values)
 
 
 def _as_laid_out(

@@ -100,11 +100,11 @@ def consumer(code: CodeType, offset: int, above: int = 0) -> dis.Instruction | N
 
 
 @dataclass(frozen=True, slots=True)
-class _Callee:
+class Callee:
     """Where a call has from what it calls.
 
     chain: loads of a variable and of attributes in turn.
-    name: the last attribute, or the variable.
+    name: the last attribute, or the variable, as ``zeros`` in ``np.zeros(3)``; None if unknown.
     rebound: whether the variable is assigned to between its load and the call.
     """
 
@@ -114,7 +114,8 @@ class _Callee:
 
 
 @functools.lru_cache(4096)
-def _callee(code: CodeType, offset: int) -> _Callee:
+def called_at(code: CodeType, offset: int) -> Callee:
+    """Where the call at ``offset`` has from what it calls."""
     position = start = _position(code, offset)
     every = steps(code)
     depth = 1
@@ -143,7 +144,7 @@ def _callee(code: CodeType, offset: int) -> _Callee:
         "STORE_" in step.opname and (root == step.argval or (isinstance(step.argval, tuple) and root in step.argval))
         for step in before
     )
-    return _Callee(tuple(chain), name, rebound)
+    return Callee(tuple(chain), name, rebound)
 
 
 def keywords(code: CodeType, offset: int) -> tuple[str, ...] | None:
@@ -176,16 +177,6 @@ def operand_before(code: CodeType, offset: int, depth: int) -> dis.Instruction |
     return steps(code)[position] if not depth else None
 
 
-def callee_name(code: CodeType, offset: int) -> str | None:
-    """The last name of what the call at ``offset`` calls, as ``zeros`` in ``np.zeros(3)``; None if unknown."""
-    return _callee(code, offset).name
-
-
-def callee_chain(code: CodeType, offset: int) -> tuple[dis.Instruction, ...]:
-    """The loads, of a variable and then of attributes, that brought what the call at ``offset`` calls."""
-    return _callee(code, offset).chain
-
-
 def callee(frame: FrameType) -> Any:
     """What the running call of a frame calls, where it is a variable or an attribute that is no property; else None."""
     found = resolved(frame, running(frame).offset)
@@ -198,7 +189,7 @@ def resolved(frame: FrameType, offset: int) -> tuple[Any, Any] | None:
     Attributes are looked up without running code; the function of a method is not bound. None where the call has what
     it calls from elsewhere, or where the variable is assigned to before the call.
     """
-    found = _callee(frame.f_code, offset)
+    found = called_at(frame.f_code, offset)
     if not found.chain or found.rebound:
         return None
     first = found.chain[0]

@@ -85,14 +85,20 @@ class Captures:
         snapshot = frozen(_array(native, order="C"))
         fresh = self._seen is not None and known is None
         if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
-            variable = self._builder.input(type_of(value), -1, name_of(value) or "data", ())
-            self.inputs[variable] = value
-        else:
-            variable = self._builder.constant(snapshot)
-            self.watched.append((value, snapshot))
-            name = name_of(value)
-            if name is not None:
-                self._builder.names.setdefault(variable, name)
+            return self._input(value, snapshot)
+        variable = self._builder.constant(snapshot)
+        self.watched.append((value, snapshot))
+        name = name_of(value)
+        if name is not None:
+            self._builder.names.setdefault(variable, name)
+        return self._noted(value, snapshot, variable)
+
+    def _input(self, value: Any, snapshot: np.ndarray) -> int:
+        variable = self._builder.input(type_of(snapshot), -1, name_of(value) or "data", ())
+        self.inputs[variable] = value
+        return self._noted(value, snapshot, variable)
+
+    def _noted(self, value: Any, snapshot: np.ndarray, variable: int) -> int:
         self._values[variable] = snapshot
         self._known[id(value)] = (value, snapshot, variable)
         return variable
@@ -105,14 +111,7 @@ class Captures:
     def from_device(self, value: Any) -> int:
         """An array on the GPU is an input always: nobody would fetch it at each call to see whether it changed."""
         known = self._known.get(id(value))
-        if known is not None:
-            return known[2]
-        snapshot = frozen(value.get())
-        variable = self._builder.input(type_of(snapshot), -1, name_of(value) or "data", ())
-        self.inputs[variable] = value
-        self._values[variable] = snapshot
-        self._known[id(value)] = (value, snapshot, variable)
-        return variable
+        return self._input(value, frozen(value.get())) if known is None else known[2]
 
     def rely_on(self, inner: Captures) -> None:
         """Watch what a recording inside of this one relies on: its tape becomes part of this one's."""

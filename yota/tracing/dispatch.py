@@ -19,9 +19,9 @@ from yota.tracing.cupy_names import lifted
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.intercept import bind
+from yota.tracing.library_calls import LibraryCall, public_name
 from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, transformed
-from yota.tracing.received import Received, public_name
 from yota.tracing.source_lines import here
 from yota.tracing.views import overwrite
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 _SHARING = functions("view", "depends")
+_WRITING = functions("write")
 _QUANTILES = {np.quantile, np.percentile, np.nanquantile, np.nanpercentile}
 
 
@@ -42,6 +43,11 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     if function in _QUANTILES and len(args) > 1 and is_tracer(args[1]):
         # They index the array by what follows from the probabilities.
         args = (trace.traced(args[0]), *args[1:])
+    if function in _WRITING and not any(is_tracer(each) for each in (*args[:1], *map(kwargs.get, ("a", "arr", "dst")))):
+        raise trace.refuse(
+            f"np.{function.__name__} would write a traced value into a plain array, where its derivative is lost.",
+            "Make the array inside the function with np.zeros or .copy().",
+        )
     if trace.exact:
         found = _as_made(trace, function, args, kwargs)
         if found is not NotImplemented:
@@ -258,5 +264,5 @@ def _missing(function: Any) -> MissingRuleError:
         rule = template(name, target, function.nin, True, function.nout)
         advice = f"Give it one with yota.diffrule, completing\n\n{rule}\n"
     else:
-        advice = Received(target, function).advice()
+        advice = LibraryCall(target, function).advice()
     return MissingRuleError(f"{place}no rule is known for {target}. {advice}")

@@ -39,7 +39,9 @@ def record_call(
     trace: Trace, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], path: str | None = None
 ) -> Any:
     """What ``function(*args, **kwargs)`` gives, recorded as that call; NotImplemented where it must be taken apart."""
-    if function in _KEPT or _is_one_op(function, args, kwargs):
+    # The usual recording may be one op that makes this very call.
+    is_one_op = function in _ONE_OP and kwargs.keys() <= _AXES and (len(args) < 3 or function is np.where)
+    if function in _KEPT or is_one_op:
         return NotImplemented
     path = path or path_of(function)
     if path is None:
@@ -68,11 +70,6 @@ def record_call(
         static = {"form": replace(form, view=True)}
         return derived(operands[0], Look(lambda base: trace.apply(primitive("call"), (base,), static)))
     return trace.record(primitive("call"), variables, {"form": form}, result)
-
-
-def _is_one_op(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether the usual recording is one op that makes this very call."""
-    return function in _ONE_OP and kwargs.keys() <= _AXES and (len(args) < 3 or function is np.where)
 
 
 def write_call(trace: Trace, path: str, array: Tracer, args: Sequence[Any]) -> Any:

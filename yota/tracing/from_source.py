@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
+from yota.tracing.conversions import left
 from yota.tracing.interpreter.definition import is_marked
-from yota.tracing.leaving import left
 from yota.tracing.source_lines import is_deep_file, is_library_file, is_own_file, passed
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class Source:
     @property
     def is_there(self) -> bool:
         """Whether there is a source to run from, and it is not what runs anyway."""
-        from yota.tracing.interpreter.syntax_trees import is_readable
+        from yota.tracing.interpreter.definition import is_readable
 
         return any(map(is_readable, self._users))
 
     def reads(self, frame: FrameType) -> bool:
         """Whether the code of a frame would run from its source too."""
-        from yota.tracing.interpreter.syntax_trees import is_readable_code
+        from yota.tracing.interpreter.definition import is_readable_code
 
         return self.is_there and is_readable_code(frame.f_code, frame.f_globals)
 

@@ -18,7 +18,7 @@ from yota.structures import package_of
 from yota.tracing.current import current
 from yota.tracing.exact import record_call
 from yota.tracing.methods import collected, is_traced, is_tracer
-from yota.tracing.patching import Place
+from yota.tracing.patching import Patch
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -82,7 +82,7 @@ def opaque(function: Callable[..., Any]) -> Primitive:
     return Primitive(name, f"{module}.{name}", False, function)
 
 
-def interceptions(known: Iterable[Primitive]) -> tuple[Mapping[int, Any], Sequence[Place]]:
+def interceptions(known: Iterable[Primitive]) -> tuple[Mapping[int, Any], Sequence[Patch]]:
     """Recording functions by the identity of what they stand for, and their places in the packages that have them.
 
     Libraries call functions of their own by these; in code of the user's they are found as it is reached.
@@ -91,12 +91,12 @@ def interceptions(known: Iterable[Primitive]) -> tuple[Mapping[int, Any], Sequen
 
 
 @functools.lru_cache(4)
-def _intercepted(known: tuple[Primitive, ...], modules: int) -> tuple[Mapping[int, Any], Sequence[Place]]:
+def _intercepted(known: tuple[Primitive, ...], modules: int) -> tuple[Mapping[int, Any], Sequence[Patch]]:
     """The same, looked for again when more modules are loaded."""
     forms = {id(primitive.function): recorded(primitive) for primitive in known}
     homes = set(map(package_of, forms.values()))
     found = [
-        Place(names, name, value, forms[id(value)])
+        Patch(names, name, value, forms[id(value)])
         for names in (
             getattr(module, "__dict__", {}) for each, module in list(sys.modules.items()) if package_of(each) in homes
         )
@@ -155,4 +155,5 @@ def on_traced(
                 return found
         return form(trace, *args, **keywords)
 
+    call.recorded_from = original  # type: ignore[attr-defined]
     return call

@@ -17,10 +17,6 @@ _KNOWN = (*_INDICES, "zerosize_ok", "refs_ok", "copy_if_overlap", "common_dtype"
 _plain_iterator, _plain_broadcast = np.nditer, np.broadcast
 
 
-def _ndenumerate(trace: Trace, arr: Any) -> Any:
-    return ((index, arr[index]) for index in np.ndindex(np.shape(arr)))
-
-
 class _Elements:
     """What ``np.nditer`` gives, where an operand is traced: each element as an array without axes."""
 
@@ -144,5 +140,9 @@ class _Broadcast:
         return zip(*(np.ravel(each) for each in np.broadcast_arrays(*self._arrays)), strict=True)
 
 
-ITERATION: dict[str, Callable[..., Any]] = {"ndenumerate": _ndenumerate, "nditer": _Elements, "broadcast": _Broadcast}
+ITERATION: dict[str, Callable[..., Any]] = {
+    "ndenumerate": lambda trace, arr: ((index, arr[index]) for index in np.ndindex(np.shape(arr))),
+    "nditer": _Elements,
+    "broadcast": _Broadcast,
+}
 """Recorded forms by name in the numpy namespace, for traced arguments alone; each takes the trace first."""

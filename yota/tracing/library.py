@@ -14,8 +14,6 @@ from yota.tracing.intercept import on_traced
 from yota.tracing.numpy import (  # noqa: F401  (likewise)
     algebra,
     coefficients,
-    index_selection,
-    insertion,
     linalg,
     padding,
     reductions,
@@ -48,36 +46,31 @@ def _of_sklearn() -> None:
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(owner, name, recording function)`` for those of the functions whose modules are loaded."""
     register_loaded()
-    found = [(_owner(module, name), module, name) for module, name in (*FORMS, *CALLING) if module in sys.modules]
-    return _of_distributions() + [
-        (owner, name.rpartition(".")[2], _recording(module, name))
-        for owner, module, name in found
-        if _held(owner, name) is not None
-    ]
+    found: list[tuple[Any, str, Any]] = []
+    for module, name in (*FORMS, *CALLING):
+        owner, original = _original(module, name)
+        if original is not None:
+            found.append((owner, name.rpartition(".")[2], _recording(module, name)))
+    if "scipy.stats" in sys.modules:
+        from yota.tracing.scipy import distributions
+
+        found += distributions.replacements()
+    return found
 
 
-def _of_distributions() -> list[tuple[Any, str, Any]]:
-    if "scipy.stats" not in sys.modules:
-        return []
-    from yota.tracing.scipy import distributions
-
-    return distributions.replacements()
-
-
-def _owner(module: str, name: str) -> Any:
-    """The module that has a function, or the class or dictionary in it; None if there is no such."""
-    owner = name.rpartition(".")[0]
-    return getattr(sys.modules[module], owner, None) if owner else sys.modules[module]
-
-
-def _held(owner: Any, name: str) -> Any:
-    last = name.rpartition(".")[2]
-    return owner.get(last) if isinstance(owner, dict) else getattr(owner, last, None)
+def _original(module: str, name: str) -> tuple[Any, Any]:
+    """The module that has a function, or the class or dictionary in it, and the function; None where there is none."""
+    owner, _, last = name.rpartition(".")
+    found = sys.modules.get(module)
+    found = getattr(found, owner, None) if owner else found
+    if found is None:
+        return None, None
+    return found, found.get(last) if isinstance(found, dict) else getattr(found, last, None)
 
 
 @functools.cache
 def _recording(module: str, name: str) -> Any:
-    original = _held(_owner(module, name), name)
+    owner, original = _original(module, name)
     if (module, name) in CALLING:
         from yota.tracing.scipy.callbacks import calling
 
@@ -86,12 +79,10 @@ def _recording(module: str, name: str) -> Any:
     if module.startswith("scipy."):
         form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)
-    method = isinstance(_owner(module, name), type)
     # Kernels of sparse matrices write what they compute into arrays that they are given.
     path = None if module.startswith("scipy.sparse.") else f"{module}.{name}"
-    call = on_traced(original, form, path, collects=collects, of_object=method, always=(module, name) in ALWAYS)
-    call.recorded_from = original
-    return call
+    always = (module, name) in ALWAYS
+    return on_traced(original, form, path, collects=collects, of_object=isinstance(owner, type), always=always)
 
 
 def _bound(path: str, original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:

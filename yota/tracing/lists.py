@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.creation import array
-from yota.tracing.current import current
+from yota.tracing.intercept import on_traced
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.untyped import np
 
 ON_LISTS = tuple(
-    "all any "
-    "sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot inner "
-    "outer vdot cross trace diag clip diff norm reshape ravel transpose flip roll repeat tile polyval interp convolve "
+    "all any sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot "
+    "inner outer vdot cross trace diag clip diff reshape ravel transpose flip roll repeat tile polyval interp convolve "
     "correlate trapezoid take".split()
 )
-ON_LISTS = tuple(name for name in ON_LISTS if hasattr(np, name))
 """Functions of `numpy` whose first arguments are arrays, which users give as lists of numbers too."""
 ON_LISTS_OF_LINALG = ("norm", "det", "inv", "solve")
 """Functions of `numpy.linalg` of that kind."""
@@ -29,53 +26,33 @@ def _stacked(trace: Any, value: Any) -> Any:
     return array(trace, value) if type(value) in (list, tuple) and is_traced(value) else value
 
 
-def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``original``, with lists that hold traced values stacked first.
+def on_lists(original: Callable[..., Any]) -> Any:
+    """``original``, with lists that hold traced values stacked first."""
 
-    NumPy does not ask the indices of `take`.
-    """
-    name = original.__name__
-
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is not None and name == "take" and any(map(is_traced, [*args[1:], keywords.get("indices")])):
+    def form(trace: Any, *args: Any, **keywords: Any) -> Any:
+        # NumPy does not dispatch on the indices of `take`.
+        if original.__name__ == "take" and any(map(is_traced, [*args[1:], keywords.get("indices")])):
             args = (trace.traced(array(trace, args[0]) if is_traced(args[0]) else args[0]), *args[1:])
-        return original(*(args if trace is None else map(functools.partial(_stacked, trace), args)), **keywords)
+        return original(*[_stacked(trace, each) for each in args], **keywords)
 
-    call.recorded_from = original  # type: ignore[attr-defined]
-    return call
+    return on_traced(original, form)
 
 
-def on_lists_within(original: Callable[..., Any]) -> Callable[..., Any]:
+def on_lists_within(original: Callable[..., Any]) -> Any:
     """``original``, which joins arrays, with lists among them that hold traced values stacked first."""
 
-    @functools.wraps(original)
-    def call(arrays: Any, *args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is not None and type(arrays) in (list, tuple):
+    def form(trace: Any, arrays: Any, *args: Any, **keywords: Any) -> Any:
+        if type(arrays) in (list, tuple):
             arrays = [_stacked(trace, each) for each in arrays]
         return original(arrays, *args, **keywords)
 
-    call.recorded_from = original  # type: ignore[attr-defined]
-    return call
+    return on_traced(original, form)
 
 
-def converter(original: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's private `_array_converter`, which its own functions begin with, for traced values too."""
+class Converter:
+    """NumPy's private `_array_converter`, which its own functions begin with, where some of the values are traced."""
 
-    @functools.wraps(original, updated=())
-    def call(*values: Any) -> Any:
-        trace = current()
-        return original(*values) if trace is None or not any(map(is_traced, values)) else _Converter(trace, values)
-
-    return call
-
-
-class _Converter:
-    """What NumPy's functions ask of a converter, when some of the values are traced."""
-
-    def __init__(self, trace: Any, values: tuple[Any, ...]) -> None:
+    def __init__(self, trace: Any, *values: Any) -> None:
         self.scalar_input = tuple(not np.ndim(value) for value in values)
         self._arrays = tuple(
             trace.traced(array(trace, value) if is_tracer(value) or is_traced(value) else np.asarray(value))

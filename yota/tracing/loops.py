@@ -22,7 +22,7 @@ from yota.ir.types import TensorType, type_of
 from yota.optimize import dce
 from yota.tracing.current import current
 from yota.tracing.indices import offset
-from yota.tracing.interpreter import repeats
+from yota.tracing.interpreter import while_loops
 from yota.tracing.record import record
 from yota.tracing.results import ResultForm, taken_apart
 from yota.tracing.trace import Trace
@@ -165,7 +165,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: A
     return _Recorder("while_loop", body, lambda index, carry, row: (body(carry), None), x, condition=condition).run()[0]
 
 
-repeats.follows(while_loop)
+while_loops.follows(while_loop)
 
 
 def _scanned(
@@ -201,20 +201,12 @@ def _copied(carry: Any) -> Any:
 class _Recorder:
     """Records a loop onto the trace that runs in this thread.
 
-    Parameters
-    ----------
-    what, function
-        The public function, and the user's.
-    trip
-        Takes the number of the trip, what is carried and a row; gives what is carried, and what is stacked.
-    carry
-        What is carried first.
-    rows, form
-        Arrays of which each trip reads a row, and how a row is put together.
-    count
-        The number of trips, unless there is a condition.
-    condition
-        Takes what is carried.
+    what, function: the public function, and the user's.
+    trip: takes the number of the trip, what is carried and a row; gives what is carried, and what is stacked.
+    carry: what is carried first.
+    rows, form: arrays of which each trip reads a row, and how a row is put together.
+    count: the number of trips, unless there is a condition.
+    condition: takes what is carried.
     """
 
     what: str
@@ -347,10 +339,7 @@ class _Recorder:
     def _settled(self, tape: Tape, carries: Sequence[Any]) -> list[Any] | None:
         """None if a trip keeps the types of what it carries; else first values of other types.
 
-        Raises
-        ------
-        ArgumentError
-            If a trip changes dtype or shape of an array, or of a number of NumPy's.
+        Raises ArgumentError if a trip changes dtype or shape of an array, or of a number of NumPy's.
         """
         pairs = list(zip((each.variable for each in tape.inputs[1:]), tape.outputs, carries, strict=False))
         if all(tape.types[before] == tape.types[after] for before, after, _ in pairs):

@@ -1,12 +1,13 @@
-"""The methods of ndarray, on traced values."""
+"""The attributes and methods of ndarray, on traced values."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
-from yota.tracing.attributes import ArrayAttributes
+from yota.tracing.captures import is_frozen
 from yota.tracing.memory import laid_out
 from yota.tracing.untyped import np
 
@@ -14,40 +15,94 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 
-class ArrayMethods(ArrayAttributes):
-    """What an ndarray can do by name; each call goes through NumPy's function of that name."""
+class ArrayMethods:
+    """What an ndarray has and can do by name; most calls go through NumPy's function of that name."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
+        _trace: Trace
+        shape: Any
 
+        def _current(self) -> int: ...
+        def _value(self) -> Any: ...
+        def _recorder(self) -> Trace: ...
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
-    # -- shape -------------------------------------------------------------------------------------------
+    # -- attributes --------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        return self._trace.builder.types[self._current()].dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        if self._trace.sizes is not None:
+            return math.prod(self._trace.sizes.shape(self._trace.builder.types[self._current()].shape))
+        return self._trace.builder.types[self._current()].size
+
+    @property
+    def flags(self) -> Any:
+        """Memory layout of the concrete value."""
+        self._trace.rely_on_order()
+        value = np.asarray(self._value())
+        if self._trace.is_constant(self._current()) and is_frozen(value):
+            value = value.base
+        return value.flags
+
+    @property
+    def base(self) -> None:
+        """None, of an array that owns its memory."""
+        if getattr(self._value(), "base", None) is not None:
+            raise self._trace.refuse("the base of a traced view cannot be recorded.", "Do without it.")
+
+    @property
+    def real(self) -> Any:
+        """Real part."""
+        return np.real(self) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return np.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return np
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """See `numpy.ndarray.to_device`."""
+        if device != "cpu":
+            raise ValueError(f"Unsupported device: {device}.")
+        return self
+
+    # -- methods -----------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any, **keywords: Any) -> Any:
         """See `numpy.ndarray.reshape`."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape, **keywords)
 
-    def flatten(self, order: str = "C") -> Any:
-        """See `numpy.ndarray.flatten`."""
-        return np.ravel(self, order=order).copy()
-
     def transpose(self, *axes: Any) -> Any:
         """See `numpy.ndarray.transpose`."""
         single = len(axes) == 1 and not isinstance(axes[0], (int, np.integer))
         return np.transpose(self, axes[0] if single else axes or None)
-
-    # -- elements ----------------------------------------------------------------------------------------
-
-    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
-        """See `numpy.ndarray.compress`."""
-        return np.compress(condition, self, axis, out)
-
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """See `numpy.ndarray.put`."""
-        np.put(self, indices, values, mode)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """See `numpy.ndarray.clip`."""
@@ -66,10 +121,6 @@ class ArrayMethods(ArrayAttributes):
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
         """See `numpy.ndarray.sort`: sorts in place."""
         self[...] = np.sort(self, axis, kind, order, **keywords)
-
-    def fill(self, value: Any) -> None:
-        """See `numpy.ndarray.fill`."""
-        self[...] = value
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -109,7 +160,6 @@ class ArrayMethods(ArrayAttributes):
         return self._recorder().apply(primitive("positive"), (chosen,), python=lambda value: np.asarray(value).item())
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What NumPy's own functions wrap a result by: it stays as it is."""
         return array
 
     def tolist(self) -> Any:
@@ -133,9 +183,32 @@ def _method(name: str) -> Any:
 _UFUNCS = [name for name, value in vars(np).items() if isinstance(value, np.ufunc) and not hasattr(ArrayMethods, name)]
 for _name in (
     "all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min nonzero prod ravel "
-    "repeat round searchsorted squeeze std sum swapaxes take trace var"
+    "put repeat round searchsorted squeeze std sum swapaxes take trace var"
 ).split() + _UFUNCS:
     setattr(ArrayMethods, _name, _method(_name))
+_FORMS: dict[str, Any] = {
+    "T": property(np.transpose),
+    "mT": property(lambda self: np.swapaxes(self, -1, -2)),
+    "itemsize": property(lambda self: int(self.dtype.itemsize)),
+    "nbytes": property(lambda self: self.size * self.itemsize),
+    "device": property(lambda self: "cpu"),
+    "flatten": lambda self, order="C": np.ravel(self, order=order).copy(),
+    "compress": lambda self, condition, axis=None, out=None: np.compress(condition, self, axis, out),
+    "fill": lambda self, value: self.__setitem__(Ellipsis, value),
+}
+for _name, _form in _FORMS.items():
+    setattr(ArrayMethods, _name, _form)
+
+
+def _refused(name: str) -> Any:
+    def refuse(self: ArrayMethods) -> Any:
+        raise self._trace.refuse(f"the attribute .{name} of a traced value cannot be recorded.", "Do without it.")
+
+    return property(refuse)
+
+
+for _name in "byteswap ctypes data dump dumps getfield resize setfield tofile".split():
+    setattr(ArrayMethods, _name, _refused(_name))
 
 
 def cast(trace: Trace, value: Any, dtype: Any) -> Any:
@@ -178,3 +251,17 @@ def collected(value: Any) -> Any:
     """The items of a generator or another iterable as a list; a sequence or an array as it is."""
     known = (list, tuple, str, bytes, dict, np.ndarray)
     return value if is_tracer(value) or isinstance(value, known) or not hasattr(value, "__iter__") else list(value)
+
+
+def with_part(base: Any, name: str, written: Any) -> Any:
+    """``base`` after ``written`` took the place of the part that ``name`` says."""
+    real, imaginary = (written, np.imag(base)) if name == "real" else (np.real(base), written)
+    return real + turned(imaginary, base.dtype)
+
+
+def turned(part: Any, dtype: Any) -> Any:
+    """``part`` as the imaginary part of numbers without a real one: ``1j * inf`` would have NaN for that."""
+    result = 1j * np.where(np.isfinite(part), part, 0)
+    for special in (math.inf, -math.inf):
+        result = np.where(np.equal(part, special), np.asarray(complex(0, special), dtype), result)
+    return np.where(np.isnan(part), np.asarray(complex(0, math.nan), dtype), result)

@@ -1,4 +1,4 @@
-"""Putting recording forms into the places that traced code takes functions from, and taking them out again."""
+"""Patches the names that traced code takes functions from, and restores them when the trace ends."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from yota.tracing import library, randomness
-from yota.tracing import patching as places
-from yota.tracing.bytecode import callee, callee_name, is_call, running
+from yota.tracing import library, patching, randomness
+from yota.tracing.bytecode import called_at, callee, is_call, running
 from yota.tracing.creation import CREATION, GRIDS, vectorized
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.current import current, paused
 from yota.tracing.exact import record_call
 from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import ITERATION
-from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists, on_lists_within
+from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists, on_lists_within
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
-from yota.tracing.patching import ABSENT, Group, Place
-from yota.tracing.reached import Reached
+from yota.tracing.patch_targets import PatchTargets
+from yota.tracing.patching import ABSENT, Patch, PatchGroup
 from yota.tracing.source_lines import is_library
 from yota.tracing.trace import Trace
 
@@ -61,7 +60,12 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
         caller = sys._getframe(1)
         if not is_traced([*args, *keywords.values()]) and not (
-            _calls(caller, call) and (not is_library(caller) or _fills(caller) or _has_traced(trace, caller))
+            _calls(caller, call)
+            and (
+                not is_library(caller)
+                or caller.f_globals.get("__name__", "").startswith(_FILLING)
+                or _has_traced(trace, caller)
+            )
         ):
             return original(*args, **keywords)
         if _makes_output(caller) and original.__name__ == "asarray":
@@ -77,10 +81,6 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
 
     call.form = form  # type: ignore[attr-defined]
     return call
-
-
-def _fills(frame: FrameType) -> bool:
-    return bool(frame.f_globals.get("__name__", "").startswith(_FILLING))
 
 
 def _has_traced(trace: Trace, frame: FrameType | None) -> bool:
@@ -141,7 +141,7 @@ def _calls(frame: FrameType, function: Any) -> bool:
     if callable(found):
         return found is function
     # An item of a container is called, as in `makers[0](3)`, or what a name stands for is not known.
-    return found is not None or callee_name(frame.f_code, step.offset) == function.__name__
+    return found is not None or called_at(frame.f_code, step.offset).name == function.__name__
 
 
 @functools.cache
@@ -155,7 +155,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     found += [(np, name, on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
     found.append((np.vectorize, "__call__", on_traced(vars(np.vectorize)["__call__"], vectorized)))
     found += [
-        (sys.modules[name], "_array_converter", converter(vars(sys.modules[name])["_array_converter"]))
+        (sys.modules[name], "_array_converter", on_traced(vars(sys.modules[name])["_array_converter"], Converter))
         for name in _INTERNAL
         if "_array_converter" in vars(sys.modules.get(name, math))
     ]
@@ -165,54 +165,54 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     return found
 
 
-def replacements() -> list[tuple[Any, str, Any]]:
-    """``(owner, name, recording form)`` for every name that records while a trace runs."""
-    return [*_replacements(), *library.replacements(), *randomness.entropy(), *cupy_replacements()]
-
-
 def recorders() -> Mapping[int, Any]:
     """Recording forms by the identity of what they stand for, and of themselves."""
     return _standard(len(sys.modules), sys.modules.get("cupy"))[1]
 
 
 @functools.lru_cache(4)
-def _standard(modules: int, cupy: Any) -> tuple[Group, Mapping[int, Any]]:
-    """The places of libraries' functions, and the forms; more are known when more modules are loaded, as CuPy."""
-    found: list[Place] = []
+def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Mapping[int, Any]]:
+    """The patches of libraries, and the recording forms; there are more when more modules are loaded, as CuPy."""
+    found: list[Patch] = []
     forms: dict[int, Any] = {}
-    for owner, name, form in replacements():
+    for owner, name, form in (
+        *_replacements(),
+        *library.replacements(),
+        *randomness.entropy(),
+        *cupy_replacements(),
+    ):
         original = form.__wrapped__
         forms[id(form)] = forms[id(original)] = form
         if original is np.broadcast:
             continue  # extension modules that other threads import look for this type under its name
         if isinstance(owner, type):
-            found.append(Place(owner, name, original if name in vars(owner) else ABSENT, form))
+            found.append(Patch(owner, name, original if name in vars(owner) else ABSENT, form))
         else:
-            found.append(Place(owner if isinstance(owner, dict) else vars(owner), name, original, form))
-    return Group([*found, *_followed(forms), *_importers()]), forms
+            found.append(Patch(owner if isinstance(owner, dict) else vars(owner), name, original, form))
+    return PatchGroup([*found, *_followed(forms), *_importers()]), forms
 
 
-def _followed(forms: Mapping[int, Any]) -> Iterator[Place]:
-    """The places of SciPy's modules, whose functions call each other."""
+def _followed(forms: Mapping[int, Any]) -> Iterator[Patch]:
+    """Patches of SciPy's modules, whose functions call each other."""
     for module in [name for name in sys.modules if name.startswith("scipy.")]:
         names = getattr(sys.modules[module], "__dict__", {})
         for name, value in list(names.items()):
             form = forms.get(id(value), value)
             if form is not value:
-                yield Place(names, name, value, form)
+                yield Patch(names, name, value, form)
 
 
-class Names:
-    """What one trace has put into places, from the time that it is entered.
+class PatchedNames:
+    """The patches of one trace, from the time that it is entered.
 
-    Several traces, nested or in other threads, share the places; see `places.enter`.
+    Several traces, nested or in other threads, share patches; see `patching.enter`.
 
     forms: what records, by the identity of what it stands for.
     roots: the traced function, its arguments, and whatever else it has functions from.
     """
 
-    def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Place] = ()) -> None:
-        self._reached = Reached(forms)
+    def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Patch] = ()) -> None:
+        self._targets = PatchTargets(forms)
         self._roots = roots
         self._held = [*extra]
         self.thread = threading.get_ident()
@@ -221,29 +221,27 @@ class Names:
     def __enter__(self) -> None:
         _active.append(self)
         self._group = _standard(len(sys.modules), sys.modules.get("cupy"))[0]
-        places.enter(self._group, self._held)
+        patching.enter(self._group, self._held)
         self.take(self._roots)
 
     def __exit__(self, *failure: object) -> None:
         _active.remove(self)
-        places.leave(self._group, self._held)
+        patching.leave(self._group, self._held)
 
     @property
     def catches(self) -> bool:
         """Whether code of the user's that was reached catches exceptions."""
-        return self._reached.catches
-
-    def _hold(self, more: Sequence[Place]) -> None:
-        places.hold(more)
-        self._held += more
+        return self._targets.catches
 
     def take(self, roots: Iterable[Any]) -> None:
-        """Have forms in all places that ``roots`` take functions from."""
-        self._hold(self._reached.take(roots))
+        """Patch every name that ``roots`` take functions from."""
+        more = self._targets.take(roots)
+        patching.hold(more)
+        self._held += more
 
     def form(self, function: Any) -> Any:
         """What records in the place of a function, or of one that is made of such; else the function itself."""
-        return self._reached.form(function)
+        return self._targets.form(function)
 
     def run(self, found: Running) -> None:
         """Take in code that runs, of which nothing else told."""
@@ -253,28 +251,28 @@ class Names:
     @contextmanager
     def withdrawn(self) -> Iterator[None]:
         """Have nothing in place meanwhile, and what records of modules that are loaded meanwhile afterwards."""
-        places.leave(self._group, self._held)
+        patching.leave(self._group, self._held)
         self.is_withdrawn = True
         try:
             yield
         finally:
             self.is_withdrawn = False
             self._group = _standard(len(sys.modules), sys.modules.get("cupy"))[0]
-            places.enter(self._group, self._held)
+            patching.enter(self._group, self._held)
 
 
-_active: list[Names] = []
+_active: list[PatchedNames] = []
 
 
-def _importers() -> list[Place]:
-    """The places of what runs the code of modules, which must run as if nothing were traced."""
+def _importers() -> list[Patch]:
+    """Patches of what runs the code of modules, which must run as if nothing were traced."""
     bootstrap, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
     find, loader = vars(bootstrap)["_find_and_load"], vars(external)["_LoaderBasics"]
     execute = vars(loader)["exec_module"]
     forms = [_plainly(getattr(each, "__wrapped__", each)) for each in (find, execute)]
     return [
-        Place(vars(bootstrap), "_find_and_load", forms[0].__wrapped__, forms[0]),
-        Place(loader, "exec_module", forms[1].__wrapped__, forms[1]),
+        Patch(vars(bootstrap), "_find_and_load", forms[0].__wrapped__, forms[0]),
+        Patch(loader, "exec_module", forms[1].__wrapped__, forms[1]),
     ]
 
 

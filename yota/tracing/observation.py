@@ -7,14 +7,17 @@ from ast import AST
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
 from yota.tracing.memory import owner_of
-from yota.tracing.source_lines import Reader, caller, is_library, is_own, kinds, location_of, reader_of, users
+from yota.tracing.source_lines import activation_of, caller, is_library, is_own, kinds, location_of, users
+
+if TYPE_CHECKING:
+    from yota.tracing.interpreter.activation import Activation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +53,7 @@ class Observation:
         self._lines: dict[int, Location] = {}
         self._parts: dict[AST, Location] = {}
         """The places of expressions that are interpreted."""
-        self._comprehension: Reader | None = None
+        self._comprehension: Activation | None = None
         """The last one that was interpreted; who takes its items was noted."""
 
     def here(self) -> Location | None:
@@ -62,10 +65,10 @@ class Observation:
                 break
             kind = kinds[code.co_filename]
             if kind == "interpreter":
-                reader = reader_of(frame)
-                if reader is not None:
-                    is_known = reader.code is not None or reader is self._comprehension
-                    return (self._parts.get(reader.part) if is_known else None) or self._noted(frame)
+                activation = activation_of(frame)
+                if activation is not None:
+                    is_known = activation.code is not None or activation is self._comprehension
+                    return (self._parts.get(activation.part) if is_known else None) or self._noted(frame)
             elif kind != "library":
                 self._code, self._lines = code, self._every.setdefault(id(code), {})
                 break

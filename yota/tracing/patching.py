@@ -1,4 +1,4 @@
-"""Places that hold functions, such as variables and attributes: what traces put there for a time."""
+"""Patches of variables and attributes that hold functions, for as long as a trace runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
 ABSENT: Any = object()
-"""What a place holds that is empty."""
+"""The value of a variable or attribute that does not exist."""
 
 
 def content(cell: CellType) -> Any:
@@ -27,13 +27,13 @@ Owner: TypeAlias = "dict[Any, Any] | list[Any] | type | CellType | FunctionType"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """One place, and what stands there while a trace runs.
+class Patch:
+    """One variable, attribute or item, and its value while a trace runs.
 
     owner, name: a dictionary and a key of it, which a module's or an object's variables are too; a list and a position;
         a class, cell or function and an attribute.
-    original: what the place holds; `ABSENT` if it is empty.
-    form: what it holds while a trace runs.
+    original: its own value; `ABSENT` if it has none.
+    form: its value while a trace runs.
     """
 
     owner: Owner
@@ -42,51 +42,51 @@ class Place:
     form: Any
 
 
-class Group:
-    """Places that every trace needs: those of libraries, filled and emptied together.
+class PatchGroup:
+    """Patches that every trace needs: those of libraries, applied and undone together.
 
-    given: the places; of several for one key of a dictionary, the first counts.
+    given: the patches; of several for one key of a dictionary, the first counts.
     """
 
-    def __init__(self, given: Sequence[Place]) -> None:
-        self.held: dict[tuple[int, Any], tuple[Place, int]] = {}
-        """The places by their keys, each needed once."""
-        for place in given:
-            self.held.setdefault(_key(place), (place, 1))
-        self.places = [place for place, _ in self.held.values()]
-        present = [each for each in self.places if each.original is not ABSENT]
+    def __init__(self, given: Sequence[Patch]) -> None:
+        self.held: dict[tuple[int, Any], tuple[Patch, int]] = {}
+        """The patches by their keys, each needed once."""
+        for patch in given:
+            self.held.setdefault(_key(patch), (patch, 1))
+        self.patches = [patch for patch, _ in self.held.values()]
+        present = [each for each in self.patches if each.original is not ABSENT]
         keys = [each for each in present if isinstance(each.owner, dict)]
         attributes = [each for each in present if isinstance(each.owner, type)]
         # Lists, because there are a thousand keys: mapping a function of `operator` over them takes a tenth of a loop.
-        self._owners: list[Any] = [place.owner for place in (*keys, *attributes)]
-        self._views: list[Any] = [place.owner for place in keys] + [vars(place.owner) for place in attributes]
-        self._names = [place.name for place in (*keys, *attributes)]
-        self._values = [place.original for place in (*keys, *attributes)]
-        self._forms = [place.form for place in (*keys, *attributes)]
+        self._owners: list[Any] = [patch.owner for patch in (*keys, *attributes)]
+        self._views: list[Any] = [patch.owner for patch in keys] + [vars(patch.owner) for patch in attributes]
+        self._names = [patch.name for patch in (*keys, *attributes)]
+        self._values = [patch.original for patch in (*keys, *attributes)]
+        self._forms = [patch.form for patch in (*keys, *attributes)]
         self._keys = len(keys)
-        many = {id(place) for place in (*keys, *attributes)}
-        self._others = [place for place in self.places if id(place) not in many]
-        self._stands = {id(place.form): (place.form, place.original) for place in self.places}
+        many = {id(patch) for patch in (*keys, *attributes)}
+        self._others = [patch for patch in self.patches if id(patch) not in many]
+        self._stands = {id(patch.form): (patch.form, patch.original) for patch in self.patches}
 
-    def fill(self) -> bool:
-        """Put all forms into their places, if all hold what they held when the group was made; whether that is so."""
-        if not self._hold(self._values) or any(_read(place) is not place.original for place in self._others):
+    def apply(self) -> bool:
+        """Apply all patches, if all originals are as they were when the group was made; whether that is so."""
+        if not self._hold(self._values) or any(_read(patch) is not patch.original for patch in self._others):
             return False
         _originals.update(self._stands)
         self._put(self._forms)
-        for place in self._others:
-            _write(place, place.form)
+        for patch in self._others:
+            _write(patch, patch.form)
         return True
 
-    def empty(self) -> None:
-        """Undo `fill`; what the user has put into a place meanwhile stays."""
+    def undo(self) -> None:
+        """Undo `apply`; what the user has assigned meanwhile stays."""
         if self._hold(self._forms):
             self._put(self._values)
-            places = self._others
+            patches = self._others
         else:
-            places = self.places
-        for place in places:
-            _restore(place)
+            patches = self.patches
+        for patch in patches:
+            _restore(patch)
 
     def _hold(self, values: Sequence[Any]) -> bool:
         """Whether the keys of dictionaries and the attributes of classes have these very values."""
@@ -101,35 +101,35 @@ class Group:
 
 
 _lock = threading.RLock()
-_held: dict[tuple[int, Any], tuple[Place, int]] = {}
-"""The places that hold other values now, each with the number of traces that need it so."""
+_held: dict[tuple[int, Any], tuple[Patch, int]] = {}
+"""The patches that are applied now, each with the number of traces that need it."""
 _originals: dict[int, tuple[Any, Any]] = {}
-"""By the identity of what stands in places now, that itself and what it stands for."""
+"""By the identity of each value that a patch assigned, that value and the original."""
 
 
 @dataclass(slots=True)
 class _Entered:
     """The traces that have entered.
 
-    group: the group whose places are the first of `_held`, where each counts once for all traces that entered with it.
+    group: the group whose patches are the first of `_held`, where each counts once for all traces that entered with it.
     """
 
     traces: int = 0
-    group: Group | None = None
+    group: PatchGroup | None = None
     times: int = 0
 
 
 _entered = _Entered()
 
 
-def held_at(owner: Owner, name: Any) -> Place | None:
-    """What a trace has put into a place, if one has."""
+def held_at(owner: Owner, name: Any) -> Patch | None:
+    """The patch that a trace has applied to ``name`` of ``owner``, if one has."""
     found = _held.get((id(owner), name))
     return None if found is None else found[0]
 
 
-def enter(group: Group, places: Sequence[Place]) -> None:
-    """Put the forms into the places of a trace that begins, in ``places`` before those of the group.
+def enter(group: PatchGroup, patches: Sequence[Patch]) -> None:
+    """Apply the patches of a trace that begins: ``patches`` before those of the group.
 
     The first of several traces, nested or in other threads, does it for all.
     """
@@ -137,102 +137,93 @@ def enter(group: Group, places: Sequence[Place]) -> None:
         _entered.traces += 1
         if _entered.group is group:
             _entered.times += 1
-        elif not _held and group.held.keys().isdisjoint(map(_key, places)) and group.fill():
+        elif not _held and group.held.keys().isdisjoint(map(_key, patches)) and group.apply():
             _held.update(group.held)
             _entered.group, _entered.times = group, 1
         else:
-            places = [*places, *group.places]
-        hold(places)
+            patches = [*patches, *group.patches]
+        hold(patches)
 
 
-def hold(places: Iterable[Place]) -> None:
-    """Put the forms into further places of a trace that has entered."""
+def hold(patches: Iterable[Patch]) -> None:
+    """Apply further patches of a trace that has entered."""
     with _lock:
-        for place in places:
-            key = _key(place)
-            known, count = _held.get(key, (place, 0))
-            # What a place holds now may be other than what its form stands for, where the user has put it there.
-            if not count and _read(place) is place.original:
-                _originals[id(place.form)] = place.form, place.original
-                _write(place, place.form)
+        for patch in patches:
+            key = _key(patch)
+            known, count = _held.get(key, (patch, 0))
+            # What a patch holds now may be other than what its form stands for, where the user has put it there.
+            if not count and _read(patch) is patch.original:
+                _originals[id(patch.form)] = patch.form, patch.original
+                _write(patch, patch.form)
             _held[key] = known, count + 1
 
 
-def leave(group: Group, places: Sequence[Place]) -> None:
-    """Undo `enter` and `hold`; what the user has put into a place meanwhile stays."""
+def leave(group: PatchGroup, patches: Sequence[Patch]) -> None:
+    """Undo `enter` and `hold`; what the user has assigned meanwhile stays."""
     with _lock:
         _entered.traces -= 1
         if not _entered.traces:
-            _clear()
+            found = _entered.group
+            for known, _ in islice(_held.values(), len(found.held) if found else 0, None):
+                _restore(known)
+            if found is not None:
+                found.undo()
+            _entered.group, _entered.times = None, 0
+            _held.clear()
+            _originals.clear()
             return
         if _entered.group is group:
             _entered.times -= 1
         if _entered.group is not group or not _entered.times:
-            places = [*group.places, *places]
+            patches = [*group.patches, *patches]
         if not _entered.times:
             _entered.group = None
-        _release(places)
+        for patch in patches:
+            key = _key(patch)
+            known, count = _held[key]
+            if count > 1:
+                _held[key] = known, count - 1
+            else:
+                del _held[key]
+                _restore(known)
 
 
-def _clear() -> None:
-    """Undo all that the last trace leaves."""
-    group = _entered.group
-    for known, _ in islice(_held.values(), len(group.held) if group else 0, None):
-        _restore(known)
-    if group is not None:
-        group.empty()
-    _entered.group, _entered.times = None, 0
-    _held.clear()
-    _originals.clear()
+def _key(patch: Patch) -> tuple[int, Any]:
+    return id(patch.owner), patch.name
 
 
-def _release(places: Iterable[Place]) -> None:
-    for place in places:
-        key = _key(place)
-        known, count = _held[key]
-        if count > 1:
-            _held[key] = known, count - 1
-        else:
-            del _held[key]
-            _restore(known)
-
-
-def _key(place: Place) -> tuple[int, Any]:
-    return id(place.owner), place.name
-
-
-def _restore(place: Place) -> None:
-    if isinstance(place.owner, list):
-        place.owner[:] = [place.original if each is place.form else each for each in place.owner]
-    elif _read(place) is place.form:
-        _write(place, place.original)
+def _restore(patch: Patch) -> None:
+    if isinstance(patch.owner, list):
+        patch.owner[:] = [patch.original if each is patch.form else each for each in patch.owner]
+    elif _read(patch) is patch.form:
+        _write(patch, patch.original)
 
 
 def original(value: Any) -> Any:
-    """What ``value`` stands for in a place while a trace runs; ``value`` itself if it stands for nothing."""
+    """The original in whose stead a patch has assigned ``value``; ``value`` itself if none has."""
     found = _originals.get(id(value)) if _originals else None
     return value if found is None else found[1]
 
 
-def _read(place: Place) -> Any:
-    owner = place.owner
+def _read(patch: Patch) -> Any:
+    owner = patch.owner
     if isinstance(owner, dict):
-        return owner.get(place.name, ABSENT)
+        return owner.get(patch.name, ABSENT)
     if isinstance(owner, list):
-        return owner[place.name] if place.name < len(owner) else ABSENT
+        return owner[patch.name] if patch.name < len(owner) else ABSENT
     if isinstance(owner, type):
-        return vars(owner).get(place.name, ABSENT)  # as it stands there: a static method stays one
-    return getattr(owner, place.name, ABSENT)
+        return vars(owner).get(patch.name, ABSENT)  # as it stands there: a static method stays one
+    return getattr(owner, patch.name, ABSENT)
 
 
-def _write(place: Place, value: Any) -> None:
-    owner = place.owner
+def _write(patch: Patch, value: Any) -> None:
+    owner = patch.owner
     if isinstance(owner, (dict, list)):
         if value is ABSENT:
-            del owner[place.name]
+            del owner[patch.name]
         else:
-            owner[place.name] = value
+            owner[patch.name] = value
     elif value is ABSENT:
-        delattr(owner, place.name)
+        delattr(owner, patch.name)
     else:
-        setattr(owner, place.name, value)
+        setattr(owner, patch.name, value)

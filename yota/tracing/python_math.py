@@ -29,8 +29,6 @@ _RENAMED = {
     "pow": "power",
 }
 _OF_SCIPY = {"gamma": "gamma", "lgamma": "gammaln", "erf": "erf", "erfc": "erfc"}
-_REFUSED = {"nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use."}
-"""Functions that have no recorded form, and what to write in their places."""
 
 
 def _log(trace: Trace, value: Any, base: Any = None) -> Any:
@@ -88,8 +86,11 @@ def _guarded(compute: Callable[[], Any], found: Callable[[], Any]) -> Any:
         raise
 
 
-def _refusing(name: str, cure: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    raise trace.refuse(f"math.{name} of a traced value cannot be recorded.", cure)
+def _nextafter(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.refuse(
+        "math.nextafter of a traced value cannot be recorded.",
+        "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
+    )
 
 
 def _same(name: str, target: str) -> Callable[..., Any]:
@@ -123,7 +124,7 @@ def _number(value: Any) -> Any:
 _FORMS: dict[str, Callable[..., Any]] = {
     **{name: _same(name, target) for name, target in (*zip(_NAMES, _NAMES, strict=True), *_RENAMED.items())},
     **{name: functools.partial(_of_scipy, name) for name in _OF_SCIPY},
-    **{name: functools.partial(_refusing, name, cure) for name, cure in _REFUSED.items()},
+    "nextafter": _nextafter,
     "log": _log,
     "hypot": lambda trace, *values: functools.reduce(np.hypot, values),
     "remainder": _remainder,
@@ -191,16 +192,12 @@ def _spread(ddof: int, root: bool, trace: Trace, data: Any, *given: Any, **by_na
     return np.sqrt(variance) if root else variance
 
 
-@records("statistics", "geometric_mean")
-def _geometric_mean(trace: Trace, data: Any) -> Any:
-    return np.exp(np.mean(np.log(array(trace, data))))
-
-
 @records("statistics", "harmonic_mean")
 def _harmonic_mean(trace: Trace, data: Any, weights: Any = None) -> Any:
     return 1 / np.average(1 / array(trace, data), weights=weights)
 
 
+records("statistics", "geometric_mean")(lambda trace, data: np.exp(np.mean(np.log(array(trace, data)))))
 records("statistics", "variance")(functools.partial(_spread, 1, False))
 records("statistics", "pvariance")(functools.partial(_spread, 0, False))
 records("statistics", "stdev")(functools.partial(_spread, 1, True))

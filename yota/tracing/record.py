@@ -19,19 +19,18 @@ from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
+from yota.tracing.conversions import SHIFTS, FirstRun, Interpret, left, refusal
 from yota.tracing.current import current, entered
-from yota.tracing.first_run import FirstRun
 from yota.tracing.from_source import Source
 from yota.tracing.intercept import interceptions, opaque
-from yota.tracing.leaving import SHIFTS, Interpret, left, refusal
+from yota.tracing.library_calls import raised_by
 from yota.tracing.memory import guard_order, reference
-from yota.tracing.namespace import Names, recorders
+from yota.tracing.namespace import PatchedNames, recorders
 from yota.tracing.observation import Running
 from yota.tracing.randomness import Draws
-from yota.tracing.received import raised_by
 from yota.tracing.replay import same, same_arrays
 from yota.tracing.results import outputs
-from yota.tracing.source_lines import name_variables, places_of, raised_at
+from yota.tracing.source_lines import name_variables, positions_of, raised_at
 from yota.tracing.trace import Trace
 from yota.tracing.traced_sizes import Decision, Decisions, length, plain
 
@@ -62,13 +61,6 @@ class Recording:
     rolls: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
-    """What a function can reach besides its arguments."""
-
-    generators: Collection[Any] = ()
-
-
 def record(
     function: Callable[..., Any],
     leaves: Sequence[Leaf],
@@ -80,7 +72,7 @@ def record(
     exact: bool = False,
     keeps: bool = False,
     reads: bool = False,
-    around: Surroundings | None = None,
+    generators: Collection[Any] = (),
     statics: tuple[Static, ...] = (),
     repeats: bool = False,
     sized: bool = False,
@@ -99,7 +91,7 @@ def record(
     keeps: whether what is computed from arrays that the function makes stays on the tape; see `Trace`.
     reads: whether ``function`` is run from its source, which sees what it calls and names: nothing is put into the
         namespaces of libraries before one of them has traced values in hand.
-    around: what the function can reach besides its arguments.
+    generators: generators of random numbers that the function can reach.
     statics: what the arguments hold besides the leaves.
     repeats: whether ``function`` is one trip of a loop, and its first argument the number of the trip.
     sized: whether to record the decisions that the function takes on sizes.
@@ -107,24 +99,14 @@ def record(
     Raises TracingError if something cannot be recorded; the user's own exceptions come through as they are.
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
-    around = around or Surroundings()
     name = name_of(function)
     own, places = interceptions(known)
     places = [*places, length()] if sized else places
     forms = {**recorders(), **own} if own else recorders()
 
     def trace_of(*, shift: float = 0.0) -> Trace:
-        trace = Trace(
-            name,
-            registry,
-            live=live,
-            shift=shift,
-            exact=exact,
-            keeps=keeps,
-            reads=source.chosen or reads,
-            wide=source.wide,
-            deep=source.deep,
-        )
+        how = {"live": live, "exact": exact, "keeps": keeps, "wide": source.wide, "deep": source.deep}
+        trace = Trace(name, registry, shift=shift, reads=source.chosen or reads, **how)
         trace.builder.statics = statics
         trace.repeats, trace.rolls = repeats, rolls
         trace.builder.looks = rolls and not sized
@@ -135,7 +117,7 @@ def record(
 
     def run(trace: Trace) -> Recording:
         chosen = source.function if source.chosen else function
-        return _run(trace, chosen, leaves, rebuild, lambda roots: Names(forms, roots, places), source)
+        return _run(trace, chosen, leaves, rebuild, lambda roots: PatchedNames(forms, roots, places), source)
 
     def explained(fault: Any) -> Any:
         if isinstance(fault, (YotaError, Interpret)) or current() is not None:
@@ -143,7 +125,7 @@ def record(
         return _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves]))
 
     source = Source(function)
-    draws = Draws(around.generators)
+    draws = Draws(generators)
     trace = trace_of()
     fault: Any = None
     try:
@@ -163,8 +145,8 @@ def record(
             raise explained(fault) from fault.__cause__
     if fault is not None:
         trace, found = _mended(lambda: _from_source(source, trace, fault, trace_of, run), explained)
-    _refuse_draws(trace, draws, found, lambda: run(trace_of()), around.generators)
-    found = found if exact else _complete(source, trace, found, trace_of, run)
+    _refuse_draws(trace, draws, found, lambda: run(trace_of()), generators)
+    found = _complete(source, trace, found, trace_of, run)
     trace.forget()
     return found
 
@@ -173,7 +155,7 @@ def _complete(
     source: Source, trace: Trace, found: Recording, trace_of: Callable[..., Trace], run: Callable[[Trace], Recording]
 ) -> Recording:
     """``found``, by ``trace``, or what another form of the function gives if a value was lost in this one."""
-    while (lost := left(trace)) is not None:
+    while not trace.exact and (lost := left(trace)) is not None:
         if all(_is_same(found, trace_of(shift=shift), run) for shift in SHIFTS):
             break
         fault = refusal(lost, readable=trace.reads)
@@ -191,7 +173,7 @@ def _from_source(
     What the source does not mend is refused as it was.
     """
     trace = trace_of()
-    trace.first_run = FirstRun(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
+    trace.first_run = FirstRun(first, fault.positions if isinstance(fault, Interpret) else positions_of(fault))
     trace.first_run.over = isinstance(fault, Interpret) and not fault.begun
     try:
         found = run(trace)
@@ -254,7 +236,7 @@ def _run(
     function: Callable[..., Any],
     leaves: Sequence[Leaf],
     rebuild: Callable[[Sequence[Any]], tuple[Any, ...]],
-    naming: Callable[[Sequence[Any]], Names],
+    naming: Callable[[Sequence[Any]], PatchedNames],
     source: Source,
 ) -> Recording:
     around = current()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from ast import AST
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from yota.ir.location import Location
 if TYPE_CHECKING:
     from yota.ir.compact_recording import Recorder
     from yota.ir.tape import Op
-    from yota.tracing.writers import Outlets
+    from yota.tracing.interpreter.activation import Activation
 import re
 from itertools import compress
 from operator import is_not
@@ -101,58 +100,28 @@ def is_array_file(name: str) -> bool:
     return name.startswith((_NUMPY, _SCIPY))
 
 
-class Reader(Protocol):
-    """A function of the user's that is run from its source rather than by Python.
-
-    part: the expression that is evaluated now.
-    """
-
-    part: AST
-
-    @property
-    def code(self) -> CodeType | None:
-        """What Python would run; None for a function that exists in its source alone."""
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        """The local variables."""
-
-    @property
-    def globals(self) -> dict[str, Any]:
-        """The global variables."""
-
-    def is_within(self, other: object) -> bool:
-        """Whether it is ``other``, or a comprehension in it."""
-
-    def location(self) -> Location:
-        """The expression that is evaluated now."""
-
-    def is_written_out(self, outlets: Outlets) -> bool:
-        """Whether what that makes of a value is printed or logged, and nothing more."""
-
-
-def reader_of(frame: FrameType) -> Reader | None:
+def activation_of(frame: FrameType) -> Activation | None:
     """What the interpreter of source is at in a frame of its own."""
     if not is_interpreter(frame) or "activation" not in frame.f_code.co_varnames:
         return None
-    found: Reader | None = frame.f_locals.get("activation")
+    found: Activation | None = frame.f_locals.get("activation")
     return found
 
 
-def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Reader]:
+def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Activation]:
     """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
     while frame is not None:
         kind = kinds[frame.f_code.co_filename]
         if kind == "user":
             yield frame
-        elif kind == "interpreter" and (reader := reader_of(frame)) is not None:
-            yield reader
+        elif kind == "interpreter" and (activation := activation_of(frame)) is not None:
+            yield activation
         elif kind == "entry" and inside:
             return
         frame = frame.f_back
 
 
-def caller(depth: int = 1) -> FrameType | Reader | None:
+def caller(depth: int = 1) -> FrameType | Activation | None:
     """The innermost of the user's own code."""
     return next(users(sys._getframe(depth)), None)
 
@@ -163,7 +132,7 @@ def here() -> Location | None:
     return None if found is None else location_of(found)
 
 
-def location_of(user: FrameType | Reader) -> Location:
+def location_of(user: FrameType | Activation) -> Location:
     """The line that a frame runs, or the expression that is interpreted."""
     if isinstance(user, FrameType):
         return Location(user.f_code.co_filename, user.f_lineno, user.f_code.co_name)
@@ -172,11 +141,11 @@ def location_of(user: FrameType | Reader) -> Location:
 
 def raised_at(fault: BaseException) -> Location | None:
     """The last place in the user's code that an exception passed."""
-    found = None
+    found: Location | None = None
     for each in passed(fault.__traceback__):
-        frame, reader = each.tb_frame, reader_of(each.tb_frame)
-        if reader is not None:
-            found = reader.location()
+        frame, activation = each.tb_frame, activation_of(each.tb_frame)
+        if activation is not None:
+            found = activation.location()
         elif not is_library(frame):
             found = Location(frame.f_code.co_filename, each.tb_lineno, frame.f_code.co_name)
     return found
@@ -189,25 +158,25 @@ def passed(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-Place: TypeAlias = "tuple[str, int, int | None, int | None]"
+Position: TypeAlias = "tuple[str, int, int | None, int | None]"
 """A part of the user's code: file, line, and the first and last byte there if they are known."""
 
 
-def places_of(fault: BaseException) -> list[Place]:
+def positions_of(fault: BaseException) -> list[Position]:
     """Where in the user's code an exception was raised, and what called that."""
     found = (each for each in passed(fault.__traceback__) if not is_library(each.tb_frame))
-    return [_place(each.tb_frame.f_code, each.tb_lineno, each.tb_lasti) for each in found]
+    return [_position(each.tb_frame.f_code, each.tb_lineno, each.tb_lasti) for each in found]
 
 
-def places(frame: FrameType | None) -> list[Place]:
+def positions(frame: FrameType | None) -> list[Position]:
     """Where in the user's code a frame is, and what called that."""
     every = [each for each in users(frame, inside=True) if isinstance(each, FrameType)]
-    return [_place(each.f_code, each.f_lineno, each.f_lasti) for each in every]
+    return [_position(each.f_code, each.f_lineno, each.f_lasti) for each in every]
 
 
-def _place(code: CodeType, line: int, offset: int) -> Place:
-    positions = list(code.co_positions()) if hasattr(code, "co_positions") else []
-    _, _, begin, end = positions[offset // 2] if positions else (None,) * 4
+def _position(code: CodeType, line: int, offset: int) -> Position:
+    found = list(code.co_positions()) if hasattr(code, "co_positions") else []
+    _, _, begin, end = found[offset // 2] if found else (None,) * 4
     return code.co_filename, line, begin, end
 
 

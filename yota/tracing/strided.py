@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from yota.ir.indexing import GATHER
-from yota.tracing.complex_parts import turned
 from yota.tracing.implementations import records
 from yota.tracing.memory import laid_as, root_of
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, turned
 from yota.tracing.untyped import np
 from yota.tracing.views import Look, assigned, derived, shaped
 

@@ -11,8 +11,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
+from yota.tracing.array_protocols import answered, deferred, overriding, source_form
 from yota.tracing.current import current, paused
-from yota.tracing.deferring import answered, deferred, overriding, source_form
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer, transformed
@@ -38,6 +38,9 @@ _OF_THE_CLASS = (
     "repeat reshape round squeeze std swapaxes take transpose var all any"
 ).split()
 """Methods of arrays that give a subclass its own class back."""
+
+
+_CLASS = type
 
 
 class Subclassed(Tracer):
@@ -69,7 +72,9 @@ class Subclassed(Tracer):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
         everything = (*inputs, *(out if isinstance(out, tuple) else (out,)))
-        if any(_overrides(each, "__array_ufunc__") for each in everything):
+        if any(
+            _is_subclassed(each) and type(each).__array_ufunc__ is not Subclassed.__array_ufunc__ for each in everything
+        ):
             return NotImplemented
         other = overriding("__array_ufunc__", everything)
         if other is not None:
@@ -119,7 +124,8 @@ class Subclassed(Tracer):
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """See `numpy.ndarray.view`."""
-        kind = type if type is not None else dtype if _is_array_class(dtype) else None
+        is_class = isinstance(dtype, _CLASS) and issubclass(dtype, np.ndarray)
+        kind = type if type is not None else dtype if is_class else None
         found = self._plain().view(None if kind is dtype else dtype)
         return found if kind is np.ndarray else as_kind(self._trace, found, kind or self.__class__, self)
 
@@ -130,15 +136,6 @@ class _Probe(np.ndarray):  # type: ignore[misc]
 
 def _is_subclassed(value: Any) -> bool:
     return issubclass(type(value), Subclassed)
-
-
-def _overrides(value: Any, protocol: str) -> bool:
-    """Whether a traced value's class has a form of its own of a protocol."""
-    return _is_subclassed(value) and getattr(type(value), protocol) is not getattr(Subclassed, protocol)
-
-
-def _is_array_class(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, np.ndarray)
 
 
 def plain(value: Any) -> Any:
@@ -177,17 +174,6 @@ def _binary(ufunc: Any, reflected: bool) -> Callable[..., Any]:
     return call
 
 
-def _in_place(ufunc: Any) -> Callable[..., Any]:
-    return lambda self, other: ufunc(self, other, out=(self,))
-
-
-def _unary(ufunc: Any) -> Callable[..., Any]:
-    def call(self: Subclassed) -> Any:
-        return ufunc(self)
-
-    return call
-
-
 for _name in _OF_THE_CLASS:
     setattr(Subclassed, _name, _method(_name))
 for _name, _ufunc in _REDUCTIONS.items():
@@ -198,11 +184,11 @@ for _name, _ufunc in _BINARY.items():
     _found = getattr(np, _ufunc)
     setattr(Subclassed, f"__{_name}__", _binary(_found, False))
     setattr(Subclassed, f"__r{_name}__", _binary(_found, True))
-    setattr(Subclassed, f"__i{_name}__", _in_place(_found))
+    setattr(Subclassed, f"__i{_name}__", lambda self, other, ufunc=_found: ufunc(self, other, out=(self,)))
 for _name, _ufunc in _COMPARISONS.items():
     setattr(Subclassed, f"__{_name}__", _binary(getattr(np, _ufunc), False))
 for _name, _ufunc in _UNARY.items():
-    setattr(Subclassed, f"__{_name}__", _unary(getattr(np, _ufunc)))
+    setattr(Subclassed, f"__{_name}__", lambda self, name=_ufunc: getattr(np, name)(self))
 Subclassed.flat = property(lambda self: self._plain().flat)  # type: ignore[assignment]
 Subclassed.__hash__ = Tracer.__hash__  # type: ignore[method-assign]
 

@@ -23,19 +23,20 @@ from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, copied, frozen, name_of
+from yota.tracing.conversions import Conversion, Interpret
 from yota.tracing.creation import array
 from yota.tracing.current import paused
-from yota.tracing.leaving import Conversion, Interpret
+from yota.tracing.library_calls import library_call
 from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
-from yota.tracing.received import received
-from yota.tracing.source_lines import Reader, here, places, source_line
+from yota.tracing.source_lines import here, positions, source_line
 from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
-    from yota.tracing.first_run import FirstRun
+    from yota.tracing.conversions import FirstRun
+    from yota.tracing.interpreter.activation import Activation
     from yota.tracing.traced_sizes import Decisions
 
 _SCALARS = frozenset((bool, int, float, complex))
@@ -76,12 +77,8 @@ class Trace:
     ) -> None:
         self.builder = Recorder(name)
         self.registry = registry
-        self.live = live
-        self.shift = shift
-        self.reads = reads
-        self.exact = exact
-        self.keeps = keeps
-        self.wide, self.deep = wide, deep
+        self.live, self.shift, self.reads, self.exact = live, shift, reads, exact
+        self.keeps, self.wide, self.deep = keeps, wide, deep
         self.is_too_narrow = False
         """Whether a traced value came to be written into a plain array, which `wide` might mend."""
         self.values: dict[int, Any] = {}
@@ -390,15 +387,15 @@ class Trace:
         if self.ordered is None:
             self.ordered = here()
 
-    def restart(self, user: FrameType | Reader | None) -> None:
+    def restart(self, user: FrameType | Activation | None) -> None:
         """End the run, for another one from the source, where a value is about to leave the tape."""
         if not self.reads and isinstance(user, FrameType) and self.readable(user):
-            self.interrupted = Interpret(places(user))
+            self.interrupted = Interpret(positions(user))
             raise self.interrupted
 
     def unrecorded(self, what: str, cure: str) -> TracingError:
         """The error for a call of a library that is not recorded; the message holds the rule to complete."""
-        found = received(sys._getframe(1))
+        found = library_call(sys._getframe(1))
         return self.refuse(f"{what} is not recorded.", f"{cure} {found.advice() if found else ''}".strip())
 
     def refuse(self, what: str, cure: str) -> TracingError:

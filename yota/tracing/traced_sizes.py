@@ -15,7 +15,7 @@ from yota.ir.indexing import Slice
 from yota.ir.location import Location
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
-from yota.tracing.patching import Place
+from yota.tracing.patching import Patch
 from yota.tracing.source_lines import here, is_interpreter, is_library, is_own
 
 Expression: TypeAlias = "tuple[Any, ...] | int | float"
@@ -128,15 +128,6 @@ class _Tracked:
     def __pos__(self) -> Any:
         return _plain(self)
 
-    def __trunc__(self) -> Any:
-        return self._stepped("trunc", (self,), math.trunc(_plain(self)))
-
-    def __floor__(self) -> Any:
-        return self._stepped("floor", (self,), math.floor(_plain(self)))
-
-    def __ceil__(self) -> Any:
-        return self._stepped("ceil", (self,), math.ceil(_plain(self)))
-
     def __round__(self, digits: int | None = None) -> Any:
         given = (self,) if digits is None else (self, digits)
         return self._stepped("round", given, round(_plain(self), digits))
@@ -197,6 +188,10 @@ def _arithmetic(name: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
     return compute
 
 
+def _rounding(function: Callable[[Any], int]) -> Callable[[Any], Any]:
+    return lambda self: self._stepped(function.__name__, (self,), function(_plain(self)))
+
+
 def _comparison(name: str) -> Callable[[Any, Any], Any]:
     function = getattr(operator, name)
 
@@ -211,6 +206,8 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 for _name in _ARITHMETIC:
     setattr(_Tracked, f"__{_name.strip('_')}__", _arithmetic(_name, swapped=False))
     setattr(_Tracked, f"__r{_name.strip('_')}__", _arithmetic(_name, swapped=True))
+for _function in (math.trunc, math.floor, math.ceil):
+    setattr(_Tracked, f"__{_function.__name__}__", _rounding(_function))
 for _name in _COMPARISONS:
     setattr(_Tracked, f"__{_name}__", _comparison(_name))
 
@@ -238,6 +235,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def length() -> Place:
+def length() -> Patch:
     """Where `len` stands, with a form that gives a `Size` for a traced array."""
-    return Place(vars(builtins), "len", _original, _length)
+    return Patch(vars(builtins), "len", _original, _length)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from yota.tracing.conversions import SHIFTS, note, shifted
 from yota.tracing.current import current
 from yota.tracing.implementations import implements
-from yota.tracing.leaving import SHIFTS, note, shifted
 from yota.tracing.source_lines import caller
 from yota.tracing.untyped import np
 from yota.tracing.writers import Called, is_written_out
@@ -81,6 +81,10 @@ class Text(str):
         found: str = self.like(str.__add__(other, self), other)
         return found
 
+    def __iter__(self) -> Iterator[Any]:
+        self.decide()
+        return (self.like(each) for each in str.__iter__(self))
+
     def __reduce__(self) -> Any:
         return str, (str.__str__(self),)
 
@@ -103,14 +107,6 @@ _DATA = (
 ).split()
 for _name in (*_DATA, *(name for name in dir(str) if not name.startswith("_") and name != "maketrans")):
     setattr(Text, _name, _used(_name))
-
-
-def _each(self: Text) -> Iterator[Any]:
-    self.decide()
-    return (self.like(each) for each in str.__iter__(self))
-
-
-Text.__iter__ = _each  # type: ignore[method-assign, assignment]
 
 
 def texts_in(value: Any, depth: int = 3) -> list[Text]:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
-from yota.tracing import array_elements as elements
-from yota.tracing import leaving, views
+from yota.tracing import conversions, views
 from yota.tracing import traced_text as text
+from yota.tracing.array_protocols import answered, deferred, overriding, refuse_computing
 from yota.tracing.current import innermost
-from yota.tracing.deferring import answered, deferred, overriding, refuse_computing
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.implementations import IMPLEMENTATIONS
+from yota.tracing.indices import is_written
 from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.strided import as_dtype
 from yota.tracing.untyped import np
@@ -230,7 +230,7 @@ class Tracer(ArrayMethods):
         return call_function(self._recorder(), func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return leaving.to_array(self, dtype)
+        return conversions.to_array(self, dtype)
 
     # -- operators ---------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class Tracer(ArrayMethods):
         return views.read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if self._trace.written is not self or not elements.is_written(self, index, value):
+        if self._trace.written is not self or not is_written(self, index, value):
             views.write(self, index, value)
 
     def __len__(self) -> int:
@@ -311,16 +311,19 @@ class Tracer(ArrayMethods):
     # -- leaving the tape --------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return leaving.to_bool(self)
+        variable = self._current()
+        decision = bool(self._trace.values[variable])
+        self._trace.decide(variable, "bool", decision)
+        return decision
 
     def __int__(self) -> int:
-        return leaving.to_int(self, int)
+        return conversions.to_int(self, int)
 
     def __index__(self) -> int:
-        return leaving.to_int(self, operator.index)
+        return conversions.to_int(self, operator.index)
 
     def __trunc__(self) -> int:
-        return leaving.to_int(self, int)
+        return conversions.to_int(self, int)
 
     def __floor__(self) -> int:
         return int(np.floor(self))
@@ -332,10 +335,10 @@ class Tracer(ArrayMethods):
         return int(np.rint(self)) if digits is None else np.round(self, digits)
 
     def __float__(self) -> float:
-        return float(leaving.to_number(self, float))
+        return float(conversions.to_number(self, float))
 
     def __complex__(self) -> complex:
-        return complex(leaving.to_number(self, complex))
+        return complex(conversions.to_number(self, complex))
 
     def is_integer(self) -> bool:
         """See `float.is_integer`; a guard."""
@@ -344,7 +347,7 @@ class Tracer(ArrayMethods):
         return bool(np.equal(self, np.floor(self)))
 
     def __hash__(self) -> int:
-        return leaving.to_hash(self)
+        return conversions.to_hash(self)
 
     def __repr__(self) -> str:
         if self._trace.finished:

@@ -10,12 +10,10 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
-from yota.tracing.array_elements import are_whole, places
-from yota.tracing.complex_parts import with_part
 from yota.tracing.current import current
-from yota.tracing.indices import normalise
+from yota.tracing.indices import are_whole, normalise, places
 from yota.tracing.memory import by_layout, laid_as
-from yota.tracing.methods import cast, is_tracer
+from yota.tracing.methods import cast, is_tracer, with_part
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -284,12 +282,15 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     variables = [trace.lift(array) for array in arrays]
     whole = np.arange(np.prod(tracer.shape, dtype=np.intp)).reshape(tracer.shape)
     known: Any = whole[to_numpy(entries, [trace.values[variable] for variable in variables])]
-    kept = _last(known.ravel())
+    # Where each position occurs last: np.unique finds first occurrences, here of the reversed positions.
+    _, last = np.unique(known.ravel()[::-1], return_index=True)
+    kept = np.sort(known.size - 1 - last)
     if not all(trace.is_constant(variable) for variable in variables):
         targets = np.ravel(trace.apply(primitive("getitem"), (whole, *arrays), {"index": entries}))
         if len(kept) < known.size:
             return _last_staying(tracer, targets, np.reshape(np.broadcast_to(value, known.shape), (-1,)))
-        _decide_apart(targets)
+        ordered = np.sort(targets)
+        bool(np.all(ordered[1:] != ordered[:-1]))  # a guard that traced positions are all different
     if len(kept) == known.size:
         return assigned(trace, tracer, value, entries, arrays)
     pieces = np.reshape(np.broadcast_to(value, known.shape), (-1,))[kept]
@@ -301,19 +302,6 @@ def shaped(tracer: Tracer, shape: tuple[int, ...]) -> Tracer:
     """The elements in another shape: no view, whose order in memory would matter."""
     found: Tracer = tracer._trace.apply(primitive("reshape"), (tracer,), {"shape": shape})
     return found
-
-
-def _last(targets: Any) -> Any:
-    """Where each position that is assigned to occurs last."""
-    # np.unique finds first occurrences; on the reversed targets these are the last writes.
-    _, position = np.unique(targets[::-1], return_index=True)
-    return np.sort(targets.size - 1 - position)
-
-
-def _decide_apart(targets: Any) -> None:
-    """A guard that traced positions are all different."""
-    ordered = np.sort(targets)
-    bool(np.all(ordered[1:] != ordered[:-1]))
 
 
 def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:

@@ -9,7 +9,7 @@ import sys
 import types
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,10 @@ from yota.tracing.bytecode import (
     running,
     static_attribute,
 )
-from yota.tracing.source_lines import Reader, is_library_file
+from yota.tracing.source_lines import is_library_file
+
+if TYPE_CHECKING:
+    from yota.tracing.interpreter.activation import Activation
 
 _PRINT = print
 _TEXT = (str, repr, ascii, format, str.format, str.join, np.array2string, np.array_str, np.array_repr)
@@ -72,13 +75,11 @@ class Outlets:
         self.raised = False
 
     def __contains__(self, stream: Any) -> bool:
-        return any(stream is each for each in self._known) and _is_plain(stream)
-
-
-def _is_plain(stream: Any) -> bool:
-    """Whether a stream writes by code of Python's or of an installed library, rather than by the user's own."""
-    write = static_attribute(type(stream), "write")
-    return _is_library_code(write) if isinstance(write, types.FunctionType) else write is not UNKNOWN
+        if not any(stream is each for each in self._known):
+            return False
+        # It must write by code of Python's or of an installed library, rather than by the user's own.
+        write = static_attribute(type(stream), "write")
+        return _is_library_code(write) if isinstance(write, types.FunctionType) else write is not UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Called:
         if any(function is static_attribute(type(owner), name) for name in ("write", "writelines")):
             if owner in outlets:
                 return True
-            return isinstance(function, types.MethodDescriptorType) and _is_write_only(owner)
+            is_file = isinstance(function, types.MethodDescriptorType) and isinstance(owner, io.IOBase)
+            return is_file and not owner.closed and not owner.readable()
         if id(function) not in _writers(len(sys.modules)):
             return False
         is_logging = getattr(function, "__module__", "") == "logging"
@@ -145,12 +147,6 @@ class Called:
         if code is not None and is_library_file(code.co_filename):
             return getattr(self.function, "__wrapped__", self.function)
         return self.function
-
-
-def _is_write_only(stream: Any) -> bool:
-    if not isinstance(stream, io.IOBase) or stream.closed:
-        return False
-    return not stream.readable()
 
 
 def _logs_plainly(owner: Any, logging: Any) -> bool:
@@ -190,7 +186,7 @@ _SEQUENCES = ("BUILD_TUPLE", "BUILD_LIST")
 _OPERATORS = ("BINARY_OP", "BINARY_MODULO", "BINARY_ADD")
 
 
-def is_written_out(user: FrameType | Reader | None, outlets: Outlets) -> bool:
+def is_written_out(user: FrameType | Activation | None, outlets: Outlets) -> bool:
     """Whether what the running instruction, or expression, of the user's makes of a value is only written out.
 
     It goes through conversions and formatting into a call of a writer, such as `print`, or as a text into an exception
@@ -205,9 +201,10 @@ def is_written_out(user: FrameType | Reader | None, outlets: Outlets) -> bool:
     while True:
         following = consumer(code, step.offset)
         if is_call(step):
-            called = _called(user, step)
-            if called is None:
+            found = resolved(user, step.offset)
+            if found is None:
                 return False
+            called = Called(*found, keywords(code, step.offset))
             if called.writes(outlets):
                 return True
             raised = following is not None and following.opname == "RAISE_VARARGS"
@@ -224,11 +221,6 @@ def is_written_out(user: FrameType | Reader | None, outlets: Outlets) -> bool:
         if following is None or following.opname == "POP_TOP":
             return following is not None
         step = following
-
-
-def _called(frame: FrameType, call: dis.Instruction) -> Called | None:
-    found = resolved(frame, call.offset)
-    return None if found is None else Called(*found, keywords(frame.f_code, call.offset))
 
 
 def _formats(frame: FrameType, step: dis.Instruction) -> bool:

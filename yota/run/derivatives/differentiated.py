@@ -170,8 +170,8 @@ class Differentiated:
         forms: list[ResultForm] = []
 
         def recorded(**how: bool) -> Recording:
-            around = self.captured.surroundings(arguments.values)
-            how = {"live": True, "around": around, "statics": arguments.statics, **how}  # type: ignore[dict-item]
+            generators = self.captured.generators(arguments.values)
+            how = {"live": True, "generators": generators, "statics": arguments.statics, **how}  # type: ignore[dict-item]
             # CUDA code has no loops.
             how["rolls"] = target.name != "cuda"
             found = self.recorded(function, arguments, layout, forms, registry=registry(), **how)

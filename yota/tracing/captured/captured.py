@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from yota.marks import Itself
 from yota.structures import flatten
+from yota.tracing.captured.checks import State, same
 from yota.tracing.captured.mentions import Observed, mentions
 from yota.tracing.captured.reach import Reach
-from yota.tracing.captured.snapshots import State, same
 from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
-
-if TYPE_CHECKING:
-    from yota.tracing.record import Surroundings
 
 
 class Captured:
@@ -28,9 +25,10 @@ class Captured:
 
     given: the user's callable, if it is another object that runs ``function``.
     changes: how often compiled code was dropped because of a change.
+    state: the reference state.
     """
 
-    __slots__ = ("_function", "_given", "_later", "_own", "_reach", "_state", "changes")
+    __slots__ = ("_function", "_given", "_later", "_own", "_reach", "changes", "state")
 
     def __init__(self, function: Callable[..., Any], given: Any = None) -> None:
         self._function, self._given = function, given
@@ -48,12 +46,12 @@ class Captured:
     def adopt(self, other: Captured) -> None:
         """Track what ``other``, which captured equal data, tracks in addition."""
         self.take(other._later.values())
-        self._state = State.now(self._reach)
+        self.state = State.now(self._reach)
 
     def settle(self) -> None:
         """Take the present state of everything reachable as the reference."""
         self._reach = self._reached()
-        self._state = State.now(self._reach)
+        self.state = State.now(self._reach)
 
     def _reached(self) -> Reach:
         reach = Reach()
@@ -72,36 +70,31 @@ class Captured:
             self.settle()
         else:
             stored = frozenset().union(*(each.stored for each in every))
-            self._settle_merged(self._state, stored, any(each.writes for each in every))
+            self._settle_merged(self.state, stored, any(each.writes for each in every))
 
     def _settle_merged(self, known: State, stored: frozenset[str] = frozenset(), writes: bool = False) -> None:
         """Take the present state as the reference, except earlier values that the function has not written itself."""
         reach = self._reached()
         # One assignment, because other threads read the reference state.
-        self._reach, self._state = reach, State.now(reach).merged_with(known, stored, writes=writes)
-
-    @property
-    def state(self) -> State:
-        """The reference state."""
-        return self._state
+        self._reach, self.state = reach, State.now(reach).merged_with(known, stored, writes=writes)
 
     @property
     def nbytes(self) -> int:
         """Total size of the arrays that only the function keeps alive, in closures and defaults."""
-        arrays = {id(array): array.nbytes for array in self._state.owned() if isinstance(array, np.ndarray)}
+        arrays = {id(array): array.nbytes for array in self.state.owned() if isinstance(array, np.ndarray)}
         return sum(arrays.values())
 
     def parts(self) -> list[Any]:
         """The captured data, with the parts of structures."""
-        found = self._state.data()
-        for fingerprint in self._state.fingerprints:
+        found = self.state.data()
+        for fingerprint in self.state.fingerprints:
             if type(fingerprint) is list:
                 found += [part.value for _, part in fingerprint if type(part) is Itself]
         return found
 
     def read_each_call(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
         """The captured arrays that compiled code reads at each call, as its ``inputs``."""
-        state = self._state
+        state = self.state
         named = [(name, value) for *_, name, value in state.variables()]
         elsewhere = {id(part) for part in self.parts()[len(named) :]}
         owners = {id(owner_of(each)) for each in inputs}
@@ -113,18 +106,16 @@ class Captured:
                     found.append(array)
         return found
 
-    def surroundings(self, arguments: Iterable[Any] = ()) -> Surroundings:
-        """Captured data, and objects in the ``arguments``, that tracing needs."""
+    def generators(self, arguments: Iterable[Any] = ()) -> list[Any]:
+        """The generators of random numbers among captured data and ``arguments``."""
         from yota.tracing.randomness import is_generator
-        from yota.tracing.record import Surroundings
 
-        parts = [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]
-        return Surroundings(list(filter(is_generator, parts)))
+        return list(filter(is_generator, [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]))
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured equal data, such as a lambda that is created again."""
         places, codes, defaults = other._own
-        state, known = self._state, other._state
+        state, known = self.state, other.state
         return (
             self._own == other._own
             and all(a is b for a, b in zip(self._reach.codes, other._reach.codes[:codes], strict=False))
@@ -136,10 +127,10 @@ class Captured:
 
     def changed(self) -> bool:
         """Whether anything has been rebound since the reference state."""
-        if self._state.holds():
+        if self.state.holds():
             return False
         now = State.now(self._reach)
-        if not (now.equals(self._state) and now.fingerprints == self._state.fingerprints):
+        if not (now.equals(self.state) and now.fingerprints == self.state.fingerprints):
             return True
         self._settle_merged(now)  # other objects, of equal value
         return False

@@ -18,10 +18,10 @@ import numpy as np
 
 from yota.structures import children, is_leaf, is_library, is_on_device
 from yota.tracing.bytecode import nested
+from yota.tracing.captured.checks import State
 from yota.tracing.captured.description import IMPURE, PLAIN, READERS, Description, NoDigest, code, is_librarys
 from yota.tracing.captured.mentions import mentions
 from yota.tracing.captured.reach import Reach
-from yota.tracing.captured.snapshots import State
 
 _MOST_FOLLOWED = 2_000
 _UNFOLLOWED = frozenset(dis.opmap[name] for name in ("MATCH_CLASS", "IMPORT_STAR") if name in dis.opmap)
@@ -52,16 +52,6 @@ class _Everything(Reach):
             self.libraries += [sys.modules[each] for each in mentions(code).modules]
         return found
 
-    @property
-    def mentioned(self) -> frozenset[str]:
-        """Names of all attributes that are read."""
-        return frozenset(self._attributes)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether everything was followed; computed names cannot be followed."""
-        return not self._is_dynamic and self._followed < _MOST_FOLLOWED
-
 
 class Read:
     """The data and code that a function reads now.
@@ -81,10 +71,10 @@ class Read:
         others = list(others)
         reach = _Everything()
         reach.take([function, *others])
-        if not reach.is_whole:
+        if reach.is_dynamic or reach.followed >= _MOST_FOLLOWED:
             raise NoDigest("names that are computed, or too many functions")
-        if reach.mentioned & READERS:
-            raise NoDigest(f"the attribute {min(reach.mentioned & READERS)}")
+        if reach.attributes & READERS:
+            raise NoDigest(f"the attribute {min(reach.attributes & READERS)}")
         state = State.now(reach)
         self._codes = frozenset(inner for code in reach.codes for inner in nested(code))
         if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
@@ -92,9 +82,15 @@ class Read:
         described = Description(ran=ran)
         places = [(names, name) for kind, names, name in reach.places if kind == "entry"]
         described.add([_built_in(name) for names, name in places if name not in names])
-        described.add([function, others, given, _own(state), [name for _, name in places], reach.libraries])
+        own = [
+            value
+            for kind, names, _, value in state.variables()
+            if kind == "cell" or not is_library(names.get("__name__"))  # for those see `_of_libraries`
+        ]
+        own += state.defaults
+        described.add([function, others, given, own, [name for _, name in places], reach.libraries])
         described.add([code(each) for each in reach.codes])
-        described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
+        described.add(list(_of_libraries(reach.libraries, sorted(reach.attributes))))
         self.parts, self.classes = described.arrays, described.classes
         self.digest = described.digest()
         self.files = sorted({each.co_filename for each in self._codes})
@@ -102,14 +98,6 @@ class Read:
     def covers(self, code: types.CodeType) -> bool:
         """Whether code that ran is included."""
         return code in self._codes
-
-
-def _own(state: State) -> list[Any]:
-    """The data of a state without library data; see `_of_libraries`."""
-    held = [
-        value for kind, names, _, value in state.variables() if kind == "cell" or not is_library(names.get("__name__"))
-    ]
-    return [*held, *state.defaults]
 
 
 def kinds(value: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from yota.tracing.bytecode import SILENT, callee_chain, consumer, is_call, nested, steps
+from yota.tracing.bytecode import SILENT, called_at, consumer, is_call, nested, steps
 from yota.tracing.memory import owner_of
 
 _DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodcaller".split())
@@ -162,15 +162,17 @@ class Observed:
                 return True
             if is_call(following):
                 return self._is_handed_on(array, code, following, inside)
+            # Python 3.14 has a subscript as a binary operator.
+            subscribes = following.opname in _VIEWS or (following.opname == "BINARY_OP" and following.argrepr == "[]")
             is_view = following.opname.startswith("LOAD_ATTR") and following.argval in ("T", "mT")
-            if not (is_view or following.opname in _VIEWS or _subscribes(following)):
+            if not (is_view or subscribes):
                 return False
             following = consumer(code, following.offset)
         return False
 
     def _is_handed_on(self, array: Any, code: types.CodeType, call: dis.Instruction, inside: tuple[Any, ...]) -> bool:
         """Whether a call passes the array to one observed function that only passes it to recorded ops."""
-        chain = callee_chain(code, call.offset)
+        chain = called_at(code, call.offset).chain
         if len(chain) == 1 and chain[0].opname in ("LOAD_GLOBAL", "LOAD_NAME") and self._is_len(code, chain[0].argval):
             return True
         found = self.calls.get((id(code), call.offset), ())
@@ -203,8 +205,3 @@ def _loads(code: types.CodeType, step: dis.Instruction, name: str) -> list[int]:
     if isinstance(step.argval, tuple) and "LOAD_FAST" in step.opname:
         return [above for above, each in enumerate(reversed(step.argval)) if each == name]
     return [0] if isinstance(step.argval, str) and step.argval == name else []
-
-
-def _subscribes(step: dis.Instruction) -> bool:
-    """Whether an instruction is a subscript in the form of Python 3.14."""
-    return step.opname == "BINARY_OP" and step.argrepr == "[]"

@@ -52,22 +52,19 @@ class Reach:
     Attributes are found by name: every attribute name in any code, in every reached module and class. Library code
     is not followed, but library members with these names are tracked.
 
-    Attributes
-    ----------
-    places
-        Places that may change, each with its kind, owner and name:
+    places: places that may change, each with its kind, owner and name:
 
-        - ``cell``: a variable of a function around;
-        - ``entry``: a global variable or an attribute, in a mapping;
-        - ``attribute``: one that takes part in a call without being mentioned, as the class of an object;
-        - ``function``: the code and the default values of a function;
-        - ``size``: the number of items of a mapping that nothing may be added to;
-        - ``items``: all items of a list, a dict or the attributes of an object;
-        - ``parts``: what can be written in another way: sets, and structures of other kinds.
-    codes
-        Code of the functions.
-    defaults
-        What parameters default to, and what methods and partial functions are bound to.
+    - ``cell``: a variable of a function around;
+    - ``entry``: a global variable or an attribute, in a mapping;
+    - ``attribute``: one that takes part in a call without being mentioned, as the class of an object;
+    - ``function``: the code and the default values of a function;
+    - ``size``: the number of items of a mapping that nothing may be added to;
+    - ``items``: all items of a list, a dict or the attributes of an object;
+    - ``parts``: what can be written in another way: sets, and structures of other kinds.
+
+    codes: code of the functions.
+    defaults: what parameters default to, and what methods and partial functions are bound to.
+    attributes: names of all attributes that are read.
     """
 
     def __init__(self) -> None:
@@ -76,10 +73,10 @@ class Reach:
         self.defaults: list[Any] = []
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
         self._libraries: list[Mapping[str, Any]] = []
-        self._attributes = {"__getattr__"}
-        self._asks = self._is_dynamic = False
+        self.attributes = {"__getattr__"}
+        self._asks = self.is_dynamic = False
         self._seen: dict[int, Any] = {}
-        self._followed = 0
+        self.followed = 0
         self._taken: set[tuple[str, int, str]] = set()
         self._names: dict[type, dict[str, Any]] = {}
         self._home = ""
@@ -91,7 +88,7 @@ class Reach:
             while pending:
                 value = pending.pop()
                 if type(value) is str:
-                    self._attributes.add(value)
+                    self.attributes.add(value)
                 elif id(value) not in self._seen and _is_followed(value):
                     self._seen[id(value)] = value
                     pending += self._visit(value)
@@ -104,7 +101,7 @@ class Reach:
             self.take_receiver(function.func)
         elif not isinstance(function, (types.FunctionType, types.BuiltinFunctionType, *_METHODS, np.ufunc, type)):
             self._watch("attribute", function, "__class__")
-            self._attributes.add("__call__")
+            self.attributes.add("__call__")
             self.take([type(function)])
 
     def _watch(self, kind: str, owner: Any, *names: str) -> None:
@@ -121,8 +118,8 @@ class Reach:
 
     def _visit(self, value: Any) -> Iterable[Any]:
         if isinstance(value, (types.FunctionType, Running, types.ModuleType, type)):
-            self._followed += 1
-            return self._bearer(value) if self._followed < _MOST else ()
+            self.followed += 1
+            return self._bearer(value) if self.followed < _MOST else ()
         if isinstance(value, _METHODS):
             # Data of its object is treated as data of a variable.
             self.defaults.append(value.__self__)
@@ -133,10 +130,12 @@ class Reach:
             self.defaults += [*value.args, *value.keywords.values()]
             return [value.func, *value.args, *value.keywords.values()]
         if isinstance(value, _WRAPPERS):
-            return _wrapped(value)
+            if isinstance(value, property):
+                return value.fget, value.fset
+            return (value.func if isinstance(value, functools.cached_property) else value.__wrapped__,)
         if isinstance(value, _GETTERS):
-            self._is_dynamic = True
-            self._attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
+            self.is_dynamic = True
+            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
             return ()
         # A compiled derivative, for example, stands for its original function.
         wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
@@ -217,7 +216,7 @@ class Reach:
         held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
         if self._knows(code):
             self._watch("function", function)
-        elif not _is_own(function):
+        elif package_of(function.__globals__.get("__name__")) != "yota":
             # For a decorator, only the functions that it calls are followed.
             return [each for _, cell in held for each in _callables(content(cell))]
         found += self._closure(held)
@@ -252,9 +251,9 @@ class Reach:
             return []
         self.codes.append(code)
         mentioned = mentions(code)
-        self._attributes |= mentioned.attributes
+        self.attributes |= mentioned.attributes
         self._asks = self._asks or mentioned.asks
-        self._is_dynamic = self._is_dynamic or mentioned.is_dynamic
+        self.is_dynamic = self.is_dynamic or mentioned.is_dynamic
         found = [self._variable(names, name) for name in mentioned.names]
         return [*found, *(self._variable(sys.modules, name) for name in mentioned.modules if name in sys.modules)]
 
@@ -271,17 +270,17 @@ class Reach:
         found: list[Any] = []
         for family in self._owners:
             for names in family:
-                mentioned = names if self._is_dynamic else self._attributes.intersection(names)
-                if self._asks or self._is_dynamic:
+                mentioned = names if self.is_dynamic else self.attributes.intersection(names)
+                if self._asks or self.is_dynamic:
                     self._watch("size", names)
                 found += [self._variable(names, name) for name in sorted(mentioned)]
         for names in self._libraries:
             if names.get("__name__") == "yota":
                 # Names that yota loads when they are first read.
-                for name in self._attributes.intersection(names["__all__"]):
+                for name in self.attributes.intersection(names["__all__"]):
                     getattr(sys.modules["yota"], name)
             # Members that the user adds to a library are tracked; its own code is not.
-            values = [self._variable(names, name) for name in sorted(names.keys() & self._attributes)]
+            values = [self._variable(names, name) for name in sorted(names.keys() & self.attributes)]
             found += [value for value in values if isinstance(value, types.ModuleType)]
         return [value for value in found if not isinstance(value, _PLAIN) and id(value) not in self._seen]
 
@@ -293,21 +292,7 @@ def _is_followed(value: Any) -> bool:
     return value is not ABSENT and not isinstance(value, _PLAIN)
 
 
-def _is_own(function: types.FunctionType) -> bool:
-    """Whether a function belongs to yota and has the user's functions in its closure."""
-    return package_of(function.__globals__.get("__name__")) == "yota"
-
-
 def _callables(value: Any) -> list[Any]:
     """Callables that a decorator holds: the object itself, or the items of its dict."""
     found = value.values() if isinstance(value, Mapping) else [value]
     return [each for each in found if isinstance(each, (types.FunctionType, types.MethodType, functools.partial))]
-
-
-def _wrapped(value: Any) -> Iterator[Any]:
-    if isinstance(value, functools.cached_property):
-        yield value.func
-    elif isinstance(value, property):
-        yield from (value.fget, value.fset)
-    else:
-        yield value.__wrapped__

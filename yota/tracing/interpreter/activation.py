@@ -1,23 +1,95 @@
-"""A function that is being interpreted: its variables, and the expression that it is at and what that goes into."""
+"""A function that is being interpreted: its variables, and what is done for each kind of expression and statement."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from types import CellType, CodeType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from yota.errors import TracingError
 from yota.ir.location import Span
 from yota.tracing.bytecode import UNKNOWN, static_attribute
 from yota.tracing.current import current
+from yota.tracing.implementations import registering
 from yota.tracing.interpreter.definition import Definition, Scope, span_of
 from yota.tracing.interpreter.effects import writes
-from yota.tracing.interpreter.tables import Unknown
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import ABSENT, content
 from yota.tracing.source_lines import is_installed_file
 from yota.tracing.writers import Called, Outlets
+
+
+class Unknown(TracingError):
+    """Something in the source is not known to the interpreter."""
+
+
+_Form = TypeVar("_Form", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How a statement ended that does not go on to the next one: ``"break"``, ``"continue"`` or ``"return"``."""
+
+    kind: str
+    value: Any = None
+
+
+Running: TypeAlias = Generator[Any, Any, "Completion | None"]
+"""Statements being executed; what they yield, the user's generator yields."""
+
+_EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {}
+_STATEMENTS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {}
+_BLOCKS: dict[type[ast.AST], Callable[[Any, Any], Running]] = {}
+
+
+def evaluates(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
+    """Register what an expression of these kinds evaluates to."""
+    return registering(_EXPRESSIONS, kinds)
+
+
+def executes(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
+    """Register what a statement of these kinds does; it gives a `Completion` or None."""
+    return registering(_STATEMENTS, kinds)
+
+
+def block(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
+    """Register what a statement does that holds other statements: it may yield from them."""
+    return registering(_BLOCKS, kinds)
+
+
+def evaluate(activation: Activation, part: ast.AST) -> Any:
+    """The value of an expression."""
+    form = _EXPRESSIONS.get(type(part))
+    if form is None:
+        raise activation.refuse(part, f"{_kind(part)} is not known to the interpreter of source.")
+    return form(activation, part)
+
+
+def execute(activation: Activation, statements: Sequence[ast.stmt]) -> Running:
+    """Execute statements in turn, until one does not go on to the next."""
+    for statement in statements:
+        simple = _STATEMENTS.get(type(statement))
+        if simple is not None and not isinstance(getattr(statement, "value", None), (ast.Yield, ast.YieldFrom)):
+            completion = simple(activation, statement)
+        else:
+            form = _BLOCKS.get(type(statement))
+            if form is None:
+                raise activation.refuse(statement, f"{_kind(statement)} is not known to the interpreter of source.")
+            completion = yield from form(activation, statement)
+        if completion is not None:
+            return completion  # type: ignore[no-any-return]
+    return None
+
+
+def _kind(part: ast.AST) -> str:
+    if isinstance(part, (ast.Yield, ast.YieldFrom)):
+        return "a `yield` inside of a larger expression"
+    name = type(part).__name__
+    return f"this ({name})"
+
 
 _FORMATS = (ast.JoinedStr, ast.FormattedValue)
 _SEQUENCES = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
@@ -163,9 +235,12 @@ class Activation:
         while True:
             above = _above(part, self)
             if isinstance(part, ast.Call):
-                found = _callee(self, part, outlets)
-                if found is None:
+                function = self.callees.get(part, UNKNOWN)
+                if function is UNKNOWN:
                     return False
+                names = [each.arg for each in part.keywords if _static(self, each.value) not in outlets]
+                keywords = None if None in names else tuple(name for name in names if name is not None)
+                found = Called.of(function, keywords)
                 if found.writes(outlets):
                     return True
                 if not found.converts:
@@ -186,21 +261,8 @@ class Activation:
     def refuse(self, part: ast.AST, what: str, cure: str = "Use yota.trace, which lets Python run it.") -> TracingError:
         """The error for something in the source that is not known."""
         location = span_of(part, self.definition)
-        return Unknown(f"{location}: `{_short(location.text)}`: {what} {cure}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _callee(activation: Activation, part: ast.Call, outlets: Outlets) -> Called | None:
-    """What a call calls whose arguments are being evaluated; None if its function is not known yet."""
-    function = activation.callees.get(part, UNKNOWN)
-    if function is UNKNOWN:
-        return None
-    names = [each.arg for each in part.keywords if _static(activation, each.value) not in outlets]
-    keywords = None if None in names else tuple(name for name in names if name is not None)
-    return Called.of(function, keywords)
+        text = location.text
+        return Unknown(f"{location}: `{text if len(text) <= 80 else f'{text[:77]}...'}`: {what} {cure}")
 
 
 def _static(activation: Activation, part: ast.expr) -> Any:

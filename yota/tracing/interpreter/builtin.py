@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from yota.tracing.array_protocols import source_form
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current
-from yota.tracing.deferring import source_form
-from yota.tracing.holders import Type, is_instance
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.methods import is_tracer, unboxed
+from yota.tracing.patch_targets import Type, is_instance
 from yota.tracing.source_lines import caller
 from yota.tracing.subclassed import class_for
 from yota.tracing.traced_text import Text
@@ -24,7 +24,10 @@ from yota.tracing.writers import is_written_out
 def _float(*args: Any) -> Any:
     """``float(x)``: a Python number that is still traced, so that its derivative is kept."""
     if len(args) == 1 and not is_tracer(args[0]):
-        args = _converted(args[0], "__float__")
+        # What a class of the user's makes a number by runs from its source.
+        method = getattr(type(args[0]), "__float__", None)
+        form = source_form(method)
+        args = args if form is method else (form(args[0]),)
     if len(args) != 1 or not is_tracer(args[0]):
         return float(*map(_read, args))
     (value,) = args
@@ -38,13 +41,6 @@ def _float(*args: Any) -> Any:
     if value.dtype.kind == "c":
         raise value._trace.refuse("float() leaves the imaginary part out.", "Write x.real.")
     return value.item() if value.dtype.kind == "f" else value.astype(float).item()
-
-
-def _converted(value: Any, name: str) -> tuple[Any]:
-    """What the user's class makes a number of ``value`` by, run from its source; else ``value`` itself."""
-    method = getattr(type(value), name, None)
-    form = source_form(method)
-    return (value if form is method else form(value),)
 
 
 def _complex(*args: Any, **keywords: Any) -> Any:
@@ -85,17 +81,12 @@ def _read(value: Any) -> Any:
     return str.__str__(value)
 
 
-def _type(*args: Any, **keywords: Any) -> Any:
-    """``type(x)``: the class of what a traced value stands for."""
-    return args[0].__class__ if len(args) == 1 and is_tracer(args[0]) else type(*args, **keywords)
-
-
 _KINDS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
 BUILT_IN: dict[Any, Callable[..., Any]] = {
     float: _float,
     complex: _complex,
-    type: _type,
-    Type: _type,
+    type: Type,
+    Type: Type,
     isinstance: is_instance,
     is_instance: is_instance,
     **{kind: functools.partial(_cast, kind) for kind in _KINDS},
@@ -117,32 +108,16 @@ def _super(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any
     return super(activation.load("__class__"), function.load(names[0].arg))
 
 
-def _locals(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
-    return dict(activation.function().variables)
-
-
-def _globals(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
-    return activation.globals
-
-
-def _vars(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
-    return vars(*args) if args else _locals(activation, part, args)
-
-
-def _dir(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
-    return dir(*args) if args else sorted(activation.function().variables)
-
-
 def _refused(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
     raise activation.refuse(part, "text that is run as code is not known to the interpreter of source.")
 
 
 IN_PLACE: Mapping[Any, Callable[[Activation, ast.Call, tuple[Any, ...]], Any]] = {
     super: _super,
-    locals: _locals,
-    globals: _globals,
-    vars: _vars,
-    dir: _dir,
+    locals: lambda activation, part, args: dict(activation.function().variables),
+    globals: lambda activation, part, args: activation.globals,
+    vars: lambda activation, part, args: vars(*args) if args else dict(activation.function().variables),
+    dir: lambda activation, part, args: dir(*args) if args else sorted(activation.function().variables),
     eval: _refused,
     exec: _refused,
 }

@@ -13,18 +13,18 @@ import numpy as np
 
 from yota.errors import YotaError
 from yota.structures import package_of
+from yota.tracing.array_protocols import follows, overriding
 from yota.tracing.captures import copied, frozen
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current
-from yota.tracing.deferring import follows, overriding
 from yota.tracing.interpreter import interpreted_bodies as functions
 from yota.tracing.interpreter.builtin import BUILT_IN
+from yota.tracing.interpreter.definition import is_readable
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
 from yota.tracing.interpreter.interpreted_bodies import initialise, is_generated, reading
-from yota.tracing.interpreter.syntax_trees import is_readable
+from yota.tracing.library_calls import library_call_of
 from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.namespace import recorders
-from yota.tracing.received import received_by
 from yota.tracing.source_lines import is_library_file, raised_at
 from yota.tracing.subclassed import Subclassed
 from yota.tracing.trace import Trace
@@ -242,7 +242,7 @@ def _explained(
             function(*_plain(args), **_plain(dict(keywords)))
     except Exception as other:  # noqa: BLE001  (whatever the function raises is its user's)
         return other
-    found = received_by(function, args, keywords)
+    found = library_call_of(function, args, keywords)
     return trace.refuse(
         f"a traced value is given to {found.name}, which {found.kind()} ({type(fault).__name__}: {fault}).",
         f"Use NumPy's functions, or do it outside of the function. {found.advice()}",

@@ -6,29 +6,11 @@ ends before it would write anything that was there before.
 
 from __future__ import annotations
 
-import abc
-import builtins
-import cmath
-import collections
 import contextlib
-import copy
 import dataclasses
-import decimal
-import enum
-import fractions
-import functools
-import inspect
-import itertools
-import math
-import numbers
 import operator
-import re
-import statistics
-import string
-import struct
 import sys
 import types
-import typing
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,33 +51,37 @@ _WRITING = (
 """Functions that write, or take something from where it is taken once."""
 _WRITING_FIRST = (next, np.ufunc.at, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
 """Functions that write their first argument."""
-_MODULES = (
-    *(abc, builtins, cmath, collections, contextlib, copy, dataclasses, decimal, enum, fractions, functools),
-    *(inspect, itertools, math, numbers, operator, re, statistics, string, struct, types, typing),
+_MODULES = frozenset(
+    "abc builtins cmath collections contextlib copy dataclasses decimal enum fractions functools inspect itertools "
+    "math numbers operator re statistics string struct types typing".split()
 )
+"""Modules of Python's that write nothing outside of what they are given."""
 _COMPUTING = ("numpy", "scipy", "yota", "pandas", "pyarrow", "xarray", "astropy", "erfa", "sklearn", "statsmodels")
 """Packages whose compiled functions write nothing but what they are given."""
 
 
+def _own() -> dict[int, Any] | None:
+    """What a second run has made itself, by identity; None in a first run."""
+    trace = current()
+    return None if trace is None or trace.first_run is None else trace.first_run.own
+
+
 def made(value: Any) -> Any:
     """``value``, known to be made by the function itself if a first run came before."""
-    trace = current()
-    if trace is not None and trace.first_run is not None:
-        trace.first_run.own[id(value)] = value
+    if (own := _own()) is not None:
+        own[id(value)] = value
     return value
 
 
 def is_own(value: Any) -> bool:
     """Whether a second run is known to have made ``value`` itself."""
-    trace = current()
-    return trace is not None and trace.first_run is not None and id(value) in trace.first_run.own
+    return id(value) in (_own() or ())
 
 
 def own_if_new(value: Any) -> None:
     """Note that ``value``, a result, was made by the function itself if nothing else holds it."""
-    trace = current()
-    if trace is not None and trace.first_run is not None and sys.getrefcount(value) <= _NEW:
-        trace.first_run.own[id(value)] = value
+    if (own := _own()) is not None and sys.getrefcount(value) <= _NEW:
+        own[id(value)] = value
 
 
 def recorded_if_new(value: Any) -> Any:
@@ -163,18 +149,17 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     if (
         is_print
         or (function is __import__ and args[0] in sys.modules)
-        or _writes_own(called.function, args, trace.first_run.own)
+        # What it writes is its first argument alone, which the function has made.
+        or (
+            any(called.function is each for each in _WRITING_FIRST)
+            and (is_tracer(args[0]) or id(args[0]) in trace.first_run.own)
+        )
         or _is_harmless(called, keywords, trace.first_run.own)
     ):
         return False
     if not (is_traced([*args, *keywords.values()]) and trace.first_run.arrives(trace)):
         raise trace.first_run.block(trace)
     return False
-
-
-def _writes_own(function: Any, args: tuple[Any, ...], own: Mapping[int, Any]) -> bool:
-    """Whether a function writes its first argument alone, and that is the function's own or traced."""
-    return any(function is each for each in _WRITING_FIRST) and (is_tracer(args[0]) or id(args[0]) in own)
 
 
 def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, Any]) -> bool:
@@ -192,7 +177,7 @@ def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, 
         return True
     if isinstance(function, np.ufunc) or isinstance(owner, np.ufunc):
         return function is not np.ufunc.at
-    if isinstance(owner, type) and sys.modules.get(owner.__module__) in _MODULES:
+    if isinstance(owner, type) and owner.__module__ in _MODULES:
         return True
     if owner is not None and not isinstance(owner, (types.ModuleType, type)):
         reads = any(function in _READ.get(kind, ()) for kind in type(owner).__mro__)
@@ -205,10 +190,10 @@ def _is_known(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if code is not None:
         name = code.co_filename
-        return is_array_file(name) or any(name == getattr(module, "__file__", "") for module in _MODULES)
+        return is_array_file(name) or any(name == getattr(sys.modules.get(each), "__file__", "") for each in _MODULES)
     home = getattr(function, "__self__", None)
     if isinstance(home, types.ModuleType):
-        return home in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))
+        return home.__name__ in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))
     return package_of(function) in _COMPUTING
 
 

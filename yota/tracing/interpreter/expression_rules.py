@@ -7,23 +7,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from yota.tracing.interpreter import operator_rules as operators
-from yota.tracing.interpreter.activation import Activation
+from yota.tracing.interpreter.activation import Activation, evaluate, evaluates
 from yota.tracing.interpreter.builtin import IN_PLACE
 from yota.tracing.interpreter.call_rules import call, ready
-from yota.tracing.interpreter.definition import define
+from yota.tracing.interpreter.definition import define, is_readable
 from yota.tracing.interpreter.effects import is_own, made
 from yota.tracing.interpreter.interpreted_bodies import make
-from yota.tracing.interpreter.syntax_trees import is_readable
-from yota.tracing.interpreter.tables import evaluate, evaluates
 from yota.tracing.methods import is_tracer
 from yota.tracing.traced_text import joined, texts_in
 
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
 
-@evaluates(ast.Constant)
-def _constant(activation: Activation, part: ast.Constant) -> Any:
-    return part.value
+evaluates(ast.Constant)(lambda activation, part: part.value)
 
 
 @evaluates(ast.Name)
@@ -154,14 +150,8 @@ def _items(activation: Activation, parts: list[ast.expr]) -> list[Any]:
     return found
 
 
-@evaluates(ast.List)
-def _list(activation: Activation, part: ast.List) -> Any:
-    return made(_items(activation, part.elts))
-
-
-@evaluates(ast.Tuple)
-def _tuple(activation: Activation, part: ast.Tuple) -> Any:
-    return tuple(_items(activation, part.elts))
+evaluates(ast.List)(lambda activation, part: made(_items(activation, part.elts)))
+evaluates(ast.Tuple)(lambda activation, part: tuple(_items(activation, part.elts)))
 
 
 @evaluates(ast.Set)
@@ -197,19 +187,12 @@ def _call(activation: Activation, part: ast.Call) -> Any:
                 raise TypeError(f"got multiple values for keyword argument '{name}'")
         keywords.update(given)
     activation.part = part
-    in_place = IN_PLACE.get(function) if _is_hashable(function) else None
+    is_hashable = isinstance(function, type) or type(function).__name__ == "builtin_function_or_method"
+    in_place = IN_PLACE.get(function) if is_hashable else None
     return call(function, args, keywords) if in_place is None else in_place(activation, part, args)
 
 
-def _is_hashable(function: Any) -> bool:
-    return isinstance(function, type) or type(function).__name__ == "builtin_function_or_method"
-
-
 @evaluates(ast.Lambda)
-def _lambda(activation: Activation, part: ast.Lambda) -> Any:
-    return function_of(activation, part)
-
-
 def function_of(activation: Activation, tree: ast.FunctionDef | ast.Lambda) -> Any:
     """The function that a definition inside of an interpreted one makes."""
     name = tree.name if isinstance(tree, ast.FunctionDef) else "<lambda>"

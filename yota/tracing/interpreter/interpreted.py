@@ -12,13 +12,11 @@ from yota.tracing.current import current
 from yota.tracing.interpreter import (  # noqa: F401  (they register what they evaluate and execute)
     assignment,
     expression_rules,
-    match_statement,
-    scopes,
     statement_rules,
 )
 from yota.tracing.interpreter.call_rules import call
+from yota.tracing.interpreter.definition import Unreadable, definition_of
 from yota.tracing.interpreter.interpreted_bodies import deep
-from yota.tracing.interpreter.syntax_trees import Unreadable, definition_of
 from yota.tracing.source_lines import is_library_file
 
 

@@ -14,11 +14,9 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from yota.tracing.current import current
-from yota.tracing.interpreter.activation import Activation
-from yota.tracing.interpreter.definition import Definition, is_marked, marked
+from yota.tracing.interpreter.activation import Activation, evaluate, execute
+from yota.tracing.interpreter.definition import Definition, definition_of, is_marked, marked
 from yota.tracing.interpreter.effects import made
-from yota.tracing.interpreter.syntax_trees import definition_of
-from yota.tracing.interpreter.tables import evaluate, execute
 from yota.tracing.patching import ABSENT, content
 from yota.tracing.source_lines import is_library_file
 
@@ -46,19 +44,14 @@ def make(
     def interpreted(*args: Any, **keywords: Any) -> Any:
         return _start(Activation(definition, *scope), binding, args, keywords)
 
-    return _named(interpreted, definition, outer, inspect.signature(binding))
-
-
-def _named(interpreted: Any, definition: Definition, outer: Activation, signature: inspect.Signature) -> Any:
-    interpreted.__name__, interpreted.__qualname__ = definition.name, definition.qualified
-    interpreted.__module__ = outer.globals.get("__name__")
-    interpreted.__signature__ = signature
+    found: Any = interpreted
+    found.__name__, found.__qualname__ = definition.name, definition.qualified
+    found.__module__ = outer.globals.get("__name__")
+    found.__signature__ = inspect.signature(binding)
     tree = definition.tree
-    interpreted.__doc__ = ast.get_docstring(tree) if isinstance(tree, ast.FunctionDef) else None
-    given = signature.parameters.values()
-    return marked(
-        interpreted, outer.scope({each.name: each.default for each in given if each.default is not each.empty})
-    )
+    found.__doc__ = ast.get_docstring(tree) if isinstance(tree, ast.FunctionDef) else None
+    given = found.__signature__.parameters.values()
+    return marked(found, outer.scope({each.name: each.default for each in given if each.default is not each.empty}))
 
 
 def standing_for(function: FunctionType) -> Any:

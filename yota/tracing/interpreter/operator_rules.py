@@ -7,6 +7,7 @@ import collections
 import inspect
 import operator
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,16 +87,15 @@ def _either(name: str, reflected: str, python: Callable[[Any, Any], Any], left: 
     if type(right) is not type(left) and issubclass(type(right), type(left)) and overrides:
         attempts.reverse()
     for one, method, other in attempts:
-        own = special(one, method)
-        found = call(own, (other,), {}) if own is not None else _python(one, method, other)
+        own: Any = special(one, method)
+        python_method = getattr(type(one), method, None)
+        if own is not None:
+            found = call(own, (other,), {})
+        else:
+            found = NotImplemented if python_method is None else python_method(one, other)
         if found is not NotImplemented:
             return found
     return python(left, right)  # its error, or its comparison by identity
-
-
-def _python(value: Any, name: str, other: Any) -> Any:
-    method = getattr(type(value), name, None)
-    return NotImplemented if method is None else method(value, other)
 
 
 def unary(kind: type[ast.unaryop], value: Any) -> Any:
@@ -192,13 +192,9 @@ def _steps(value: Any) -> Any:
         yield found
 
 
-def _registered(kind: Any, form: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *operands: form(kind, *operands)
-
-
 for _operator, (_, _plain, _changing) in _BINARY.items():
-    BUILT_IN[_plain], BUILT_IN[_changing] = _registered(_operator, binary), _registered(_operator, in_place)
+    BUILT_IN[_plain], BUILT_IN[_changing] = partial(binary, _operator), partial(in_place, _operator)
 for _sign, (_, _function) in _UNARY.items():
-    BUILT_IN[_function] = _registered(_sign, unary)
+    BUILT_IN[_function] = partial(unary, _sign)
 for _comparison, (_, _, _plain) in _COMPARE.items():
-    BUILT_IN[_plain] = _registered(_comparison, compare)
+    BUILT_IN[_plain] = partial(compare, _comparison)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from yota.errors import YotaError
 from yota.structures import package_of
 from yota.tracing.current import current
 from yota.tracing.interpreter import operator_rules as operators
-from yota.tracing.interpreter.activation import Activation
+from yota.tracing.interpreter.activation import Activation, Completion, Running, block, evaluate, execute, executes
 from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.call_rules import call, ready, special
 from yota.tracing.interpreter.effects import enters
-from yota.tracing.interpreter.expression_rules import decorated, function_of, is_true
-from yota.tracing.interpreter.repeats import is_looped
-from yota.tracing.interpreter.tables import Completion, Running, block, evaluate, execute, executes
+from yota.tracing.interpreter.expression_rules import attribute, decorated, function_of, is_true
+from yota.tracing.interpreter.while_loops import is_looped
+from yota.tracing.methods import is_tracer
 
 
 @block(ast.Try)
@@ -64,11 +65,6 @@ def _handled(activation: Activation, handler: ast.ExceptHandler, fault: BaseExce
         activation.function().variables.pop(handler.name, None)
 
 
-@block(ast.With)
-def _with(activation: Activation, part: ast.With) -> Running:
-    return (yield from _managed(activation, part.items, part.body))
-
-
 def _managed(activation: Activation, items: list[ast.withitem], body: list[ast.stmt]) -> Running:
     if not items:
         return (yield from execute(activation, body))
@@ -95,6 +91,9 @@ def _managed(activation: Activation, items: list[ast.withitem], body: list[ast.s
     return completion
 
 
+block(ast.With)(lambda activation, part: _managed(activation, part.items, part.body))
+
+
 def _special(context: Any, name: str) -> Any:
     own = special(context, name)
     if own is not None:
@@ -118,19 +117,9 @@ def _return(activation: Activation, part: ast.Return) -> Completion:
     return Completion("return", None if part.value is None else evaluate(activation, part.value))
 
 
-@executes(ast.Pass, ast.Global, ast.Nonlocal)
-def _nothing(activation: Activation, part: ast.stmt) -> None:
-    return None
-
-
-@executes(ast.Break)
-def _break(activation: Activation, part: ast.Break) -> Completion:
-    return _BREAK
-
-
-@executes(ast.Continue)
-def _continue(activation: Activation, part: ast.Continue) -> Completion:
-    return _CONTINUE
+executes(ast.Pass, ast.Global, ast.Nonlocal)(lambda activation, part: None)
+executes(ast.Break)(lambda activation, part: _BREAK)
+executes(ast.Continue)(lambda activation, part: _CONTINUE)
 
 
 @executes(ast.Assert)
@@ -239,3 +228,87 @@ def _yielding(activation: Activation, part: Any) -> Running:
         if target is not None:
             assign(activation, target, value)
     return None
+
+
+_SELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Classes of which a single positional pattern is matched against the value itself."""
+
+
+@block(ast.Match)
+def _match(activation: Activation, part: ast.Match) -> Running:
+    subject = evaluate(activation, part.subject)
+    for case in part.cases:
+        activation.part = case.pattern
+        bound: dict[str, Any] = {}
+        if not _fits(activation, case.pattern, subject, bound):
+            continue
+        for name, value in bound.items():
+            activation.store(name, value)
+        if case.guard is None or is_true(activation, case.guard):
+            return (yield from execute(activation, case.body))
+    return None
+
+
+def _fits(activation: Activation, pattern: ast.pattern, value: Any, bound: dict[str, Any]) -> bool:
+    """Whether ``value`` matches; names that the pattern binds are put into ``bound``."""
+    if isinstance(pattern, ast.MatchValue):
+        return operators.truth(operators.compare(ast.Eq, value, evaluate(activation, pattern.value)))
+    if isinstance(pattern, ast.MatchSingleton):
+        return value is pattern.value
+    if isinstance(pattern, (ast.MatchAs, ast.MatchStar)):
+        inner = pattern.pattern if isinstance(pattern, ast.MatchAs) else None
+        if inner is not None and not _fits(activation, inner, value, bound):
+            return False
+        if pattern.name is not None:
+            bound[pattern.name] = value
+        return True
+    if isinstance(pattern, ast.MatchOr):
+        return any(_fits(activation, each, value, bound) for each in pattern.patterns)
+    if isinstance(pattern, ast.MatchSequence):
+        return _fits_sequence(activation, pattern.patterns, value, bound)
+    if isinstance(pattern, ast.MatchMapping):
+        return _fits_mapping(activation, pattern, value, bound)
+    if isinstance(pattern, ast.MatchClass):
+        return _fits_class(activation, pattern, value, bound)
+    raise activation.refuse(pattern, "this pattern is not known to the interpreter of source.")
+
+
+def _fits_sequence(activation: Activation, patterns: list[ast.pattern], value: Any, bound: dict[str, Any]) -> bool:
+    # An array is no sequence to Python's matching.
+    if is_tracer(value) or not isinstance(value, Sequence) or isinstance(value, (str, bytes, bytearray)):
+        return False
+    values = list(value)
+    star = next((place for place, each in enumerate(patterns) if isinstance(each, ast.MatchStar)), None)
+    least = len(patterns) - (star is not None)
+    if len(values) < least or (star is None and len(values) > least):
+        return False
+    if star is not None:
+        end = len(values) - (least - star)
+        values[star:end] = [values[star:end]]
+    return all(_fits(activation, each, item, bound) for each, item in zip(patterns, values, strict=True))
+
+
+def _fits_mapping(activation: Activation, pattern: ast.MatchMapping, value: Any, bound: dict[str, Any]) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    keys = [evaluate(activation, key) for key in pattern.keys]
+    if not all(key in value for key in keys):
+        return False
+    if not all(_fits(activation, each, value[key], bound) for key, each in zip(keys, pattern.patterns, strict=True)):
+        return False
+    if pattern.rest is not None:
+        bound[pattern.rest] = {key: item for key, item in value.items() if key not in keys}
+    return True
+
+
+def _fits_class(activation: Activation, pattern: ast.MatchClass, value: Any, bound: dict[str, Any]) -> bool:
+    kind = evaluate(activation, pattern.cls)
+    if not isinstance(value, kind):
+        return False
+    if kind in _SELF and len(pattern.patterns) == 1:
+        return _fits(activation, pattern.patterns[0], value, bound)
+    names = [*getattr(kind, "__match_args__", ())[: len(pattern.patterns)], *pattern.kwd_attrs]
+    if len(names) != len(pattern.patterns) + len(pattern.kwd_attrs):
+        raise TypeError(f"{kind.__name__}() accepts fewer positional sub-patterns")
+    every = zip(names, [*pattern.patterns, *pattern.kwd_patterns], strict=True)
+    return all(hasattr(value, name) and _fits(activation, each, attribute(value, name), bound) for name, each in every)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import string
 from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.numpy.index_selection import diagonal
+from yota.tracing.numpy.selection import diagonal
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -96,13 +95,14 @@ if hasattr(np, "matvec"):
 def _einsum(
     trace: Trace, *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:
-    if not isinstance(operands[0], str):
-        operands = _by_string(operands)
-    arrays = [trace.traced(each) for each in operands[1:]]
+    given, count = list(operands), len(operands) // 2
+    # After one text of subscripts, or each before its own list of them.
+    places = slice(1, None) if isinstance(operands[0], str) else slice(0, 2 * count, 2)
+    arrays = [trace.traced(each) for each in given[places]]
+    given[places] = [np.broadcast_to(0.0, each.shape) for each in arrays]
+    terms, output, _ = np._core.einsumfunc._parse_einsum_input(given)
     if dtype is not None:
         arrays = [each.astype(dtype, copy=False) for each in arrays]
-    subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
-    terms, output = subscripts.split("->")
     stretched = _without_stretching(arrays, terms.split(","))
     single = len(arrays) == 1 and set(terms) == set(output) != set()
     reduced = [_without_repeats(array, term, writeable=single) for array, term in stretched]
@@ -112,35 +112,6 @@ def _einsum(
         return np.transpose(array, [term.index(letter) for letter in output])
     text = ",".join(term for _, term in reduced) + "->" + output
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
-
-
-def _by_string(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """``(a, [0, 1], b, [1, 2], [0, 2])`` as ``("ab,bc->ac", a, b)``."""
-
-    def letters(labels: Any) -> str:
-        return "".join("..." if each is Ellipsis else string.ascii_letters[int(each)] for each in labels)
-
-    count = len(operands) // 2
-    text = ",".join(letters(operands[2 * number + 1]) for number in range(count))
-    if len(operands) % 2:
-        text += "->" + letters(operands[-1])
-    return (text, *(operands[2 * number] for number in range(count)))
-
-
-def _explicit(subscripts: str, ndims: list[int]) -> str:
-    """Subscripts with an output and without ellipsis."""
-    terms, arrow, output = subscripts.partition("->")
-    inputs = terms.split(",")
-    if len(inputs) != len(ndims):
-        raise ValueError("einsum: the number of subscripts and of operands differ")
-    free = [letter for letter in string.ascii_letters if letter not in subscripts]
-    hidden = [ndim - len(term.replace("...", "")) for term, ndim in zip(inputs, ndims, strict=True)]
-    extra = "".join(free[: max([0, *(count for term, count in zip(inputs, hidden, strict=True) if "..." in term)])])
-    expanded = [term.replace("...", extra[len(extra) - count :]) for term, count in zip(inputs, hidden, strict=True)]
-    if not arrow:
-        letters = "".join(inputs).replace(".", "")
-        output = extra + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    return ",".join(expanded) + "->" + output.replace("...", extra)
 
 
 def _without_stretching(arrays: list[Any], terms: list[str]) -> list[tuple[Any, str]]:
@@ -169,7 +140,7 @@ def _without_repeats(array: Any, term: str, *, writeable: bool) -> tuple[Any, st
         while term.count(letter) > 1:
             first = term.index(letter)
             second = term.index(letter, first + 1)
-            array = diagonal(array, 0, first, second, writeable=writeable)
+            array = diagonal(array._trace, array, 0, first, second, writeable=writeable)
             term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
     return array, term
 

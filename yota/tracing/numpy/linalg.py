@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -62,22 +63,15 @@ def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
     return trace.apply(trace.registry.primitive(name), operands, static)
 
 
-def _side(side: str) -> str:
-    if side.upper() not in ("L", "U"):
+def _of_triangle(name: str, trace: Trace, a: Any, UPLO: str = "L") -> Any:
+    side = UPLO.upper()
+    if side not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    return side.upper()
+    return _apply(trace, name, hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
 
 
-@implements(np.linalg.eigh)
-def _eigh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
-    side = _side(UPLO)
-    return _apply(trace, "eigh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
-
-
-@implements(np.linalg.eigvalsh)
-def _eigvalsh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
-    side = _side(UPLO)
-    return _apply(trace, "eigvalsh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
+for _name in ("eigh", "eigvalsh"):
+    implements(getattr(np.linalg, _name))(functools.partial(_of_triangle, _name))
 
 
 @implements(np.linalg.eig)
@@ -90,9 +84,7 @@ def _eig(trace: Trace, a: Any) -> Any:
     return _EIG(values, vectors)
 
 
-@implements(np.linalg.eigvals)
-def _eigvals(trace: Trace, a: Any) -> Any:
-    return np.linalg.eig(a)[0]
+implements(np.linalg.eigvals)(lambda trace, a: np.linalg.eig(a)[0])
 
 
 @implements(np.linalg.svd)
@@ -169,17 +161,13 @@ def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: boo
             return _euclidean(trace, x, tuple(range(x.ndim)), keepdims)
         if x.ndim not in (1, 2):
             raise ValueError("Improper number of dimensions to norm.")
-    axes = tuple(range(x.ndim)) if axis is None else _pair(axis, x.ndim)
+    # In the order given: rows and columns of a matrix.
+    axes = tuple(range(x.ndim)) if axis is None else tuple(np.lib.array_utils.normalize_axis_tuple(axis, x.ndim))
     if len(axes) == 1:
         return _vector_norm(trace, x, ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(trace, x, ord, axes, keepdims)
     raise ValueError("Improper number of dimensions to norm.")
-
-
-def _pair(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes in the order given: rows and columns of a matrix."""
-    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))
 
 
 def _floating(trace: Trace, x: Any) -> Any:

@@ -148,10 +148,7 @@ def _var(
     return _shared(total, np.maximum(count - ddof, 0))
 
 
-@implements(np.std)
-def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
-    """Where all elements are equal the derivative is taken to be 0."""
-    return root(trace, np.var(trace.traced(a), *args, **keywords))
+implements(np.std)(lambda trace, a, *args, **keywords: root(trace, np.var(trace.traced(a), *args, **keywords)))
 
 
 def root(trace: Trace, variance: Any) -> Any:
@@ -192,12 +189,6 @@ def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any 
         a, axis = a.reshape(-1), 0
     kind = "stable" if stable or kind == "stable" else None
     return trace.apply(primitive("argsort"), (a,), {"axis": axes_of(axis, a.ndim)[0], "kind": kind})
-
-
-@implements(np.partition)
-def _partition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    # What is sorted is partitioned at every position.
-    return np.sort(a, axis=axis)
 
 
 @implements(np.sort)
@@ -261,9 +252,7 @@ def _nanvar(
     return np.where(count > ddof, result, np.asarray(math.nan, result.dtype))
 
 
-@implements(np.nanstd)
-def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
-    return root(trace, np.nanvar(trace.traced(a), *args, **keywords))
+implements(np.nanstd)(lambda trace, a, *args, **keywords: root(trace, np.nanvar(trace.traced(a), *args, **keywords)))
 
 
 @implements(np.nanmedian)

@@ -8,9 +8,8 @@ from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.language.statics import axes_of
-from yota.tracing.complex_parts import turned
 from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer, unboxed
+from yota.tracing.methods import is_tracer, turned, unboxed
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 

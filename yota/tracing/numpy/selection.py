@@ -1,4 +1,4 @@
-"""Choosing elements, writing at chosen places, and sets of values; how many values differ is a guard."""
+"""Elements by their positions: chosen, written, sorted, repeated, and sets of values; counts of elements are guards."""
 
 from __future__ import annotations
 
@@ -8,11 +8,126 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.rules.language.statics import axes_of
 from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.numpy.index_selection import along_axis
+from yota.tracing.memory import laid_as
+from yota.tracing.methods import unboxed
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
-from yota.tracing.views import overwrite
+from yota.tracing.views import Look, derived, overwrite
+
+
+@implements(np.where)
+def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None:
+        return np.nonzero(condition)
+    condition = trace.traced(condition)
+    if condition.dtype.kind != "b":
+        condition = np.not_equal(condition, 0)
+    return trace.apply(primitive("where"), (condition, x, y))
+
+
+@implements(np.nonzero)
+def _nonzero(trace: Trace, a: Any) -> Any:
+    """Positions of the true elements; their number is a guard, since it is a shape on the tape."""
+    mask = np.ravel(a if a.dtype.kind == "b" else np.not_equal(a, 0))
+    count = int(np.sum(mask))
+    if count in (0, mask.size):
+        return tuple(np.nonzero(np.full(a.shape, bool(count))))
+    positions = trace.apply(primitive("flatnonzero"), (mask,))
+    return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
+
+
+@implements(np.unravel_index)
+def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> Any:
+    results: list[Any] = []
+    for extent in reversed(shape):
+        results.append(indices % extent)
+        indices = indices // extent
+    return tuple(results[::-1])
+
+
+@implements(np.ravel_multi_index)
+def _ravel_multi_index(trace: Trace, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    extents = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
+    result: Any = 0
+    pairs = list(zip(multi_index, extents, modes, strict=True))
+    for places, extent, each in pairs if order == "C" else reversed(pairs):
+        if each == "raise" and bool(np.any((places < 0) | (places >= extent))):
+            raise ValueError("invalid entry in coordinates array")
+        if each != "raise":
+            places = np.remainder(places, extent) if each == "wrap" else np.clip(places, 0, extent - 1)
+        result = result * extent + places
+    return result
+
+
+@implements(np.take)
+def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+    a = trace.traced(a)
+    if axis is None or not a.ndim:
+        a, axis = np.ravel(a), 0
+    axis = axes_of(axis, a.ndim)[0]
+    if getattr(getattr(indices, "dtype", None), "kind", "") == "b":
+        indices = indices.astype(int)  # positions 0 and 1, and no mask
+    if mode != "raise":
+        indices = trace.traced(indices)
+        indices = indices % a.shape[axis] if mode == "wrap" else np.clip(indices, 0, a.shape[axis] - 1)
+    return a[(slice(None),) * axis + (indices,)]
+
+
+@implements(np.diagonal)
+def diagonal(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, *, writeable: bool = False) -> Any:
+    """A view of a diagonal, as its last axis."""
+    a = trace.traced(a)
+    axis1, axis2 = axes_of(axis1, a.ndim)[0], axes_of(axis2, a.ndim)[0]
+    rest = [axis for axis in range(a.ndim) if axis not in (axis1, axis2)]
+    a = np.transpose(a, (*rest, axis1, axis2))
+    rows = np.arange(max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))) - min(offset, 0)
+    place = (..., rows, rows + offset)
+
+    def overwritten(base: Any, value: Any) -> Any:
+        whole = base.copy("K")
+        whole[place] = value
+        return whole
+
+    def read(base: Any) -> Any:
+        found = base[place]
+        # The view lies between the other elements, and so may be copied where it is reshaped.
+        strides = np.diagonal(base._value(), offset, -2, -1).strides
+        found._trace.values[found._variable] = laid_as(found._value(), strides)
+        return found
+
+    return derived(a, Look(read, overwritten if writeable else None))
+
+
+@implements(np.diag)
+def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
+    v = trace.traced(v)
+    if v.ndim == 2:
+        return np.diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    size = v.shape[0] + abs(k)
+    rows = np.arange(v.shape[0]) - min(k, 0)
+    result = trace.constant(np.zeros((size, size), v.dtype))
+    result[rows, rows + k] = v
+    return result
+
+
+implements(np.diagflat)(lambda trace, v, k=0: np.diag(np.ravel(trace.traced(v)), k))
+
+
+@implements(np.repeat)
+def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
+    if axis is None or not a.ndim:
+        a, axis = np.ravel(a), 0
+    positions = np.repeat(np.arange(a.shape[axis]), repeats)
+    axis = axis % a.ndim
+    times = len(positions) // max(a.shape[axis], 1)
+    if times > 0 and np.size(repeats) == 1:
+        # The adjoint of a broadcast is a sum, which costs less than adding at places.
+        spread = np.broadcast_to(np.expand_dims(a, axis + 1), (*a.shape[: axis + 1], times, *a.shape[axis + 1 :]))
+        return np.reshape(spread, (*a.shape[:axis], len(positions), *a.shape[axis + 1 :]))
+    return np.take(a, positions, axis=axis)
 
 
 @implements(np.choose)
@@ -54,26 +169,22 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     return np.take(a, np.nonzero(condition)[0], axis=axis)
 
 
-def _owned(trace: Trace, array: Any, name: str) -> Any:
-    if not is_tracer(array):
-        raise trace.refuse(
-            f"np.{name} would write a traced value into a plain array, where its derivative is lost.",
-            "Make the array inside the function with np.zeros or .copy().",
-        )
-    return array
-
-
 @implements(np.put_along_axis)
 def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    arr = _owned(trace, arr, "put_along_axis")
-    if axis is None:
-        arr, axis = arr.flat, 0
-    arr[along_axis(arr.shape, trace.traced(indices), axes_of(axis, arr.ndim)[0])] = values
+    arr, axis = (arr.flat, 0) if axis is None else (arr, axes_of(axis, arr.ndim)[0])
+    indices = trace.traced(indices)
+    if indices.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    places: list[Any] = [
+        np.arange(extent).reshape((-1,) + (1,) * (arr.ndim - 1 - at)) for at, extent in enumerate(arr.shape)
+    ]
+    places[axis] = indices
+    arr[tuple(places)] = values
 
 
 @implements(np.put)
 def _put(trace: Trace, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    a, v = _owned(trace, a, "put"), np.ravel(trace.traced(v))
+    v = np.ravel(trace.traced(v))
     ind = np.ravel(np.asarray(ind))
     if mode != "raise":
         ind = np.remainder(ind, a.size) if mode == "wrap" else np.clip(ind, 0, a.size - 1)
@@ -82,7 +193,7 @@ def _put(trace: Trace, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 @implements(np.place)
 def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
-    arr, vals = _owned(trace, arr, "place"), np.ravel(trace.traced(vals))
+    vals = np.ravel(trace.traced(vals))
     if vals.size == 1 and not trace.varies(vals) and np.shape(mask) == arr.shape:
         # Whatever the number of places is. One that varies may have a slope without bound where nothing is written.
         overwrite(arr, np.where(mask, vals[0], arr).astype(arr.dtype, copy=False))
@@ -101,14 +212,14 @@ def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.putmask)
 def _putmask(trace: Trace, a: Any, mask: Any, values: Any) -> None:
-    a, values = _owned(trace, a, "putmask"), np.ravel(trace.traced(values))
+    values = np.ravel(trace.traced(values))
     repeated = np.reshape(values[np.arange(a.size) % values.size], a.shape)
     overwrite(a, np.where(mask, repeated, a).astype(a.dtype, copy=False))
 
 
 @implements(np.fill_diagonal)
 def _fill_diagonal(trace: Trace, a: Any, val: Any, wrap: bool = False) -> None:
-    a, val = _owned(trace, a, "fill_diagonal"), np.ravel(trace.traced(val))
+    val = np.ravel(trace.traced(val))
     if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) != 1):
         raise ValueError("All dimensions of input must be of equal length")
     step = 1 + sum(int(np.prod(a.shape[axis:])) for axis in range(1, a.ndim))
@@ -128,10 +239,9 @@ def _lexsort(trace: Trace, keys: Any, axis: int = -1) -> Any:
     return order
 
 
-@implements(np.argpartition)
-def _argpartition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    # What is sorted is partitioned at every position.
-    return np.argsort(a, axis=axis)
+# What is sorted is partitioned at every position.
+implements(np.argpartition)(lambda trace, a, kth, axis=-1, kind=None, order=None: np.argsort(a, axis=axis))
+implements(np.partition)(lambda trace, a, kth, axis=-1, kind=None, order=None: np.sort(a, axis=axis))
 
 
 @implements(np.searchsorted)
@@ -190,13 +300,7 @@ def _first_of_run(rows: Any, equal_nan: bool) -> Any:
 
 @implements(np.isin)
 def _isin(
-    trace: Trace,
-    element: Any,
-    test_elements: Any,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    kind: Any = None,
+    trace: Trace, element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, **_: Any
 ) -> Any:
     element, tests = trace.traced(element), np.sort(np.ravel(trace.traced(test_elements)))
     if not tests.size:

@@ -103,10 +103,6 @@ def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting:
 
 @implements(np.copyto)
 def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if not is_tracer(dst):
-        raise trace.refuse(
-            "np.copyto would write a traced value into a plain array.", "Make the array inside the function."
-        )
     write(dst, Ellipsis, src if where is True else np.where(where, src, dst))
 
 
@@ -115,9 +111,7 @@ def _shape(trace: Trace, a: Any) -> Any:
     return a.shape if trace.sizes is None else tuple(map(trace.sizes.extent, a.shape))
 
 
-@implements(np.ndim)
-def _ndim(trace: Trace, a: Any) -> Any:
-    return a.ndim
+implements(np.ndim)(lambda trace, a: a.ndim)
 
 
 @implements(np.size)

@@ -11,10 +11,9 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.rules.language.statics import axes_of
 from yota.tracing.aliasing import plainly
-from yota.tracing.complex_parts import turned
 from yota.tracing.implementations import OF_COMPLEX, implements
 from yota.tracing.indices import normalise
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, turned
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import overwrite, view
@@ -220,9 +219,7 @@ def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
     return ufunc(np.reshape(a, a.shape + (1,) * b.ndim), b, **rest)
 
 
-@implements(np.divmod)
-def _divmod(trace: Trace, x1: Any, x2: Any) -> Any:
-    return np.floor_divide(x1, x2), np.remainder(x1, x2)
+implements(np.divmod)(lambda trace, x1, x2: (np.floor_divide(x1, x2), np.remainder(x1, x2)))
 
 
 @implements(np.modf)
@@ -284,18 +281,9 @@ def _towards_infinity(z: Any) -> Any:
     return np.where(np.logical_and(real, imaginary), np.nan, real + 1j * imaginary).astype(z.dtype)
 
 
-def _rint(trace: Trace, z: Any) -> Any:
-    return np.rint(np.real(z)) + turned(np.rint(np.imag(z)), z.dtype)
+OF_COMPLEX[np.sign] = _sign
+OF_COMPLEX[np.rint] = lambda trace, z: np.rint(np.real(z)) + turned(np.rint(np.imag(z)), z.dtype)
 
 
-OF_COMPLEX.update({np.sign: _sign, np.rint: _rint})
-
-
-@implements(np.real)
-def _real(trace: Trace, val: Any) -> Any:
-    return view(val, "real", {}) if val.dtype.kind == "c" else val
-
-
-@implements(np.imag)
-def _imag(trace: Trace, val: Any) -> Any:
-    return view(val, "imag", {}) if val.dtype.kind == "c" else np.zeros_like(val)
+implements(np.real)(lambda trace, val: view(val, "real", {}) if val.dtype.kind == "c" else val)
+implements(np.imag)(lambda trace, val: view(val, "imag", {}) if val.dtype.kind == "c" else np.zeros_like(val))

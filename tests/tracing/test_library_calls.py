@@ -10,7 +10,7 @@ import pytest
 import yota
 from yota.errors import TracingError
 from yota.rules.language.syntax import parse
-from yota.tracing.received import Received, received_by
+from yota.tracing.library_calls import LibraryCall, library_call_of
 
 scipy = pytest.importorskip("scipy")
 spatial = pytest.importorskip("scipy.spatial")
@@ -60,7 +60,7 @@ def test_a_class_of_compiled_code_is_refused_and_reads_no_memory_of_traced_value
 
 
 def test_a_function_in_python_that_takes_plain_arrays_is_named():
-    found = received_by(signal.lp2bp, (), {})
+    found = library_call_of(signal.lp2bp, (), {})
     assert found.name == "scipy.signal.lp2bp"
     assert found.kind() == "has code in Python that takes plain arrays"
     ruled, _ = rules_in(found.advice())
@@ -69,17 +69,17 @@ def test_a_function_in_python_that_takes_plain_arrays_is_named():
 
 
 def test_names_are_the_public_ones():
-    assert received_by(stats.pearsonr, (), {}).name == "scipy.stats.pearsonr"
-    assert received_by(stats.gamma.mean, (), {}).name == "scipy.stats.gamma.mean"
-    assert received_by(np.linalg.norm, (), {}).name == "numpy.linalg.norm"
-    assert received_by(scipy.special.expit, (), {}).name == "scipy.special.expit"
+    assert library_call_of(stats.pearsonr, (), {}).name == "scipy.stats.pearsonr"
+    assert library_call_of(stats.gamma.mean, (), {}).name == "scipy.stats.gamma.mean"
+    assert library_call_of(np.linalg.norm, (), {}).name == "numpy.linalg.norm"
+    assert library_call_of(scipy.special.expit, (), {}).name == "scipy.special.expit"
 
 
 @pytest.mark.parametrize(
     "function", [stats.pearsonr, signal.lfilter, np.einsum, np.interp, spatial.distance.cdist, min]
 )
 def test_each_rule_to_paste_parses(function):
-    for rule in rules_in(Received("m.f", function).advice()):
+    for rule in rules_in(LibraryCall("m.f", function).advice()):
         assert rule.name == "f"
 
 
@@ -87,6 +87,6 @@ def test_defaults_that_no_rule_can_hold_are_left_out():
     def f(x, y=np.inf, dtype=np.float64, result=(1, 2)):
         """A function."""
 
-    ruled, silent = rules_in(Received("m.f", f, traced=("y",)).advice())
+    ruled, silent = rules_in(LibraryCall("m.f", f, traced=("y",)).advice())
     assert [each.name for each in ruled.operands] == ["y"]
     assert len(silent.keywords) == 3

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError
+from yota.tracing.conversions import FirstRun
 from yota.tracing.current import current
-from yota.tracing.first_run import FirstRun
-from yota.tracing.interpreter.activation import Activation
-from yota.tracing.interpreter.tables import evaluate, execute
+from yota.tracing.interpreter.activation import Activation, evaluate, execute
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 

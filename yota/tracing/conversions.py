@@ -14,8 +14,8 @@ from yota.errors import TracingError
 from yota.ir.location import Location, where
 from yota.ir.tape import Guard
 from yota.tracing.bytecode import callee, consumer, is_call, running
-from yota.tracing.received import received
-from yota.tracing.source_lines import ENTRY, Place, caller, here
+from yota.tracing.library_calls import library_call
+from yota.tracing.source_lines import ENTRY, Position, caller, here
 from yota.tracing.writers import is_written_out
 
 if TYPE_CHECKING:
@@ -36,13 +36,65 @@ class Interpret(BaseException):
 
     The user's code must not catch it.
 
-    places: where in the user's code that is, and what called it.
+    positions: where in the user's code that is, and what called it.
     begun: whether the function has run.
     """
 
-    def __init__(self, places: Sequence[Place] = (), *, begun: bool = True) -> None:
+    def __init__(self, positions: Sequence[Position] = (), *, begun: bool = True) -> None:
         super().__init__()
-        self.places, self.begun = places, begun
+        self.positions, self.begun = positions, begun
+
+
+class FirstRun:
+    """How far a first run came; until the second is there, what it does outside of itself has been done before.
+
+    positions: where in the user's code that ended, and what called that.
+    blocked: whether the second run ended before it did something once more.
+    over: whether the second run is known to be past that place.
+    own: by identity, what the second run has made itself.
+    """
+
+    skips_output = True
+    """Whether what only prints or logs is left out, for it was done."""
+
+    def __init__(self, trace: Trace, positions: Sequence[Position]) -> None:
+        self._ops = [op.primitive for op in trace.builder.ops]
+        self._positions = positions
+        self.blocked = self.over = False
+        self.own: dict[int, Any] = {}
+
+    def is_over(self, trace: Trace) -> bool:
+        """Whether ``trace``, of the second run, has recorded all that the first one had, and more."""
+        self.over = self.over or (len(trace.builder.ops) > len(self._ops) and self._agrees(trace))
+        return self.over
+
+    def arrives(self, trace: Trace) -> bool:
+        """Whether the second run is where the first one ended, about to do there what that could not."""
+        here = caller()
+        if here is None or isinstance(here, FrameType) or not self._agrees(trace):
+            return False
+        location = here.location()
+        columns = location.column, location.end_column
+        self.over = any(
+            (location.filename, location.line) == (name, line)
+            and (begin is None or end is None or columns == (begin + 1, end + 1))
+            for name, line, begin, end in self._positions
+        )
+        return self.over
+
+    def _agrees(self, trace: Trace) -> bool:
+        ops = trace.builder.ops
+        return len(ops) >= len(self._ops) and all(
+            op.primitive is known for op, known in zip(ops, self._ops, strict=False)
+        )
+
+    def block(self, trace: Trace) -> TracingError:
+        """The error with which the second run ends, before it does something once more."""
+        name, self.blocked = trace.builder.name, True
+        return trace.refuse(
+            "this was done before something came that can only be recorded from the source, and is not done again.",
+            f"Pass yota.interpreted({name}), which runs {name} from its source at once.",
+        )
 
 
 class Conversion:
@@ -56,7 +108,7 @@ class Conversion:
         """The guard that is not needed if the function only returns the number."""
         self.returned = False
         self.location: Location | None = here()
-        self.library = received(sys._getframe(1), parameters=False)
+        self.library = library_call(sys._getframe(1), parameters=False)
 
 
 def converted(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
@@ -110,14 +162,6 @@ def refusal(known: Conversion, *, readable: bool) -> TracingError:
 
 _LISTED = "A list of numbers becomes an array by np.array: np.sin(np.array(x)) in the place of np.sin(x). "
 """What helps where a function of NumPy's takes a list apart by itself."""
-
-
-def to_bool(tracer: Tracer) -> bool:
-    """Its truth, as a guard."""
-    variable = tracer._current()
-    decision = bool(tracer._trace.values[variable])
-    tracer._trace.decide(variable, "bool", decision)
-    return decision
 
 
 def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
@@ -208,7 +252,7 @@ def to_array(tracer: Tracer, dtype: Any) -> Any:
             "yota.interpreted(f).",
         )
     if not trace.is_constant(variable):
-        found = received(sys._getframe(1))
+        found = library_call(sys._getframe(1))
         place = f" in {found.name}" if found else ""
         raise trace.refuse(
             f"a traced value is being turned into a plain array{place}, which would lose its derivative.",

@@ -1,8 +1,9 @@
-"""Where traced code has the functions from that record: variables, attributes, defaults, containers, closures."""
+"""Finds the names that traced code takes functions from: variables, attributes, defaults, containers, closures."""
 
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,16 +13,139 @@ import numpy as np
 
 from yota.structures import is_library, package_of
 from yota.tracing.bytecode import catches
-from yota.tracing.holders import STANDING, form
-from yota.tracing.methods import ArrayMethods
+from yota.tracing.creation import CREATION
+from yota.tracing.current import current, paused
+from yota.tracing.methods import ArrayMethods, is_traced, is_tracer
 from yota.tracing.observation import Running
-from yota.tracing.patching import ABSENT, Place, content, held_at
+from yota.tracing.patching import ABSENT, Patch, content, held_at
 from yota.tracing.source_lines import is_installed_file, is_library_file
+
+
+class _Kind(type):
+    """Makes `Type` behave as `type`, but for traced values."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and not keywords and is_tracer(args[0]):
+            return args[0].__class__
+        return type(*args, **keywords)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return issubclass(other, type)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is type
+
+    def __hash__(cls) -> int:
+        return hash(type)
+
+
+class Type(type, metaclass=_Kind):
+    """Stands for `type` where a function says ``type(x) is np.ndarray``, which no class can answer for itself."""
+
+
+def is_instance(value: Any, kinds: Any) -> bool:
+    """Stands for `isinstance`: a traced number is no `Iterable`, as the class of what stands for it is."""
+    return isinstance(value._value() if is_tracer(value) and value._plain() is value else value, kinds)
+
+
+STANDING: Mapping[str, Any] = {"type": Type, "isinstance": is_instance}
+"""What stands for built-in functions in the namespaces of traced code."""
+
+_LONGEST = 200
+"""Items of a container that are looked at: tables of data are longer than those of functions."""
+_DEEPEST = 8
+"""Functions in tuples in tuples: how deep they are looked for."""
+
+
+def recording_form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
+    """What records in the place of ``value``; ``value`` itself if it holds no function that does.
+
+    forms: what records, by the identity of the function it stands for.
+    depth: in how many others it is.
+    """
+    known = forms.get(id(value))
+    if known is not None:
+        return known
+    make = _HOLDERS.get(type(value))
+    if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
+        make = _of_tuple
+    if make is None or depth > _DEEPEST:
+        return value
+    return make(value, lambda each: recording_form(forms, each, depth + 1))
+
+
+def _of_partial(value: Any, form: Callable[[Any], Any]) -> Any:
+    parts = [value.func, *value.args, *value.keywords.values()]
+    forms = list(map(form, parts))
+    if all(map(operator.is_, parts, forms)):
+        return value
+    function, *given = forms[: 1 + len(value.args)]
+    named = dict(zip(value.keywords, forms[1 + len(value.args) :], strict=True))
+    return functools.partial(function, *given, **named)
+
+
+def _of_function(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A static or a bound method."""
+    found = form(value.__func__)
+    if found is value.__func__:
+        return value
+    return staticmethod(found) if isinstance(value, staticmethod) else types.MethodType(found, value.__self__)
+
+
+def _of_tuple(value: Any, form: Callable[[Any], Any]) -> Any:
+    if type(value) is tuple and len(value) > _LONGEST:
+        return value
+    forms = list(map(form, value))
+    return value if all(map(operator.is_, value, forms)) else getattr(value, "_make", tuple)(forms)
+
+
+def _of_cache(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A cached function that is not asked for its cache with traced values: it would keep them."""
+    inner = form(value.__wrapped__)
+
+    @functools.wraps(value)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if current() is not None and is_traced([*args, *keywords.values()]):
+            return inner(*args, **keywords)
+        with paused():
+            return value(*args, **keywords)
+
+    for name in ("cache_info", "cache_clear", "cache_parameters"):
+        setattr(call, name, getattr(value, name))
+    call.__wrapped__ = inner
+    return call
+
+
+def _of_vectorized(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A function that `numpy.vectorize` made of another: on traced values it calls that for each element."""
+    inner = form(value.pyfunc)
+    if value.signature or value.excluded:
+        return value
+
+    @functools.wraps(value)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        return (value if trace is None else CREATION["vectorize"](trace, inner, value.otypes))(*args, **keywords)
+
+    return call
+
+
+_HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
+    functools.partial: _of_partial,
+    staticmethod: _of_function,
+    types.MethodType: _of_function,
+    tuple: _of_tuple,
+    functools._lru_cache_wrapper: _of_cache,
+    np.vectorize: _of_vectorized,
+}
+"""By type, how a value is made anew with functions that record in the places of those that it holds."""
+
 
 _MOST = 10_000
 """Objects that are followed."""
-_LONGEST = 200
-"""Items of a container that are looked at: tables of data are longer than those of functions."""
 _PLAIN = (
     *(bool, int, float, complex, str, bytes, bytearray, range, slice, type(None), type(Ellipsis), np.ndarray),
     *(np.ufunc, types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType),
@@ -33,8 +157,8 @@ _ON_HEAP = 1 << 9
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
-class Reached:
-    """The places from which code may take a function that records, found by following what the code mentions.
+class PatchTargets:
+    """The names from which code may take a function that records, found by following what the code mentions.
 
     Followed are global variables, closures, default values, and attributes by name: every attribute that some code
     mentions, of every module, class and object that is reached. Of Python's own library and of SciPy that is done
@@ -45,7 +169,7 @@ class Reached:
 
     def __init__(self, forms: Mapping[int, Any]) -> None:
         self._forms = forms
-        self._found: list[Place] = []
+        self._found: list[Patch] = []
         self._owners: list[tuple[Any, Mapping[str, Any]]] = []
         self._more_owners: list[tuple[Any, Mapping[str, Any]]] = []
         self._attributes: set[str] = set()
@@ -57,8 +181,8 @@ class Reached:
         self.catches = False
         """Whether code of the user's that is not installed catches exceptions."""
 
-    def take(self, roots: Iterable[Any]) -> list[Place]:
-        """Follow ``roots``; the places that were not known before."""
+    def take(self, roots: Iterable[Any]) -> list[Patch]:
+        """Follow ``roots``; the patches that were not known before."""
         pending = list(roots)
         while pending and len(self._seen) < _MOST:
             while pending and len(self._seen) < _MOST:
@@ -104,15 +228,13 @@ class Reached:
         """Whether code of a module is followed."""
         near = self._near.get(module)
         if near is None:
-            near = self._holds_forms(module) if is_library(module) else True
+            near = True
+            if is_library(module):
+                follows = package_of(module) in (*sys.stdlib_module_names, "scipy") and module in sys.modules
+                near = follows and not self._forms.keys().isdisjoint(map(id, list(vars(sys.modules[module]).values())))
             if module in sys.modules:
                 self._near[module] = near
         return near
-
-    def _holds_forms(self, module: str) -> bool:
-        if package_of(module) not in (*sys.stdlib_module_names, "scipy") or module not in sys.modules:
-            return False
-        return not self._forms.keys().isdisjoint(map(id, list(vars(sys.modules[module]).values())))
 
     # -- what there is to follow --------------------------------------------------------------------------
 
@@ -132,9 +254,6 @@ class Reached:
             self._more_owners.append((function.__dict__, function.__dict__))
             found.append(function.__dict__.get("__wrapped__"))
         return found
-
-    def _running(self, running: Running) -> list[Any]:
-        return self._code(running.code, running.names)
 
     def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
         found: list[Any] = []
@@ -221,17 +340,17 @@ class Reached:
     def _place(self, owner: Any, name: Any, value: Any, form: Any) -> None:
         if (id(owner), name) not in self._taken:
             self._taken.add((id(owner), name))
-            self._found.append(Place(owner, name, value, form))
+            self._found.append(Patch(owner, name, value, form))
 
     def form(self, value: Any) -> Any:
-        """What records in the place of ``value``; ``value`` itself if it holds no function that does."""
-        return form(self._forms, value)
+        """See `recording_form`."""
+        return recording_form(self._forms, value)
 
 
-_VISITS: dict[type, Callable[[Reached, Any], Iterable[Any]]] = {
-    types.FunctionType: Reached._function,
-    Running: Reached._running,
-    types.ModuleType: Reached._module,
+_VISITS: dict[type, Callable[[PatchTargets, Any], Iterable[Any]]] = {
+    types.FunctionType: PatchTargets._function,
+    Running: lambda reached, value: reached._code(value.code, value.names),
+    types.ModuleType: PatchTargets._module,
     types.MethodType: lambda reached, value: (value.__func__, value.__self__),
     functools.partial: lambda reached, value: (value.func, *value.args, *value.keywords.values()),
     functools._lru_cache_wrapper: lambda reached, value: (value.__wrapped__,),
@@ -240,5 +359,5 @@ _VISITS: dict[type, Callable[[Reached, Any], Iterable[Any]]] = {
     staticmethod: lambda reached, value: (value.__func__,),
     classmethod: lambda reached, value: (value.__func__,),
     np.vectorize: lambda reached, value: (value.pyfunc,),
-    **dict.fromkeys(_CONTAINERS, Reached._items),
+    **dict.fromkeys(_CONTAINERS, PatchTargets._items),
 }

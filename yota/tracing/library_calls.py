@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from yota.rules.language.display import template
 from yota.structures import package_of
 from yota.tracing.bytecode import is_call, resolved, running
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_traced
 from yota.tracing.source_lines import is_interpreter, is_library, is_own, passed
 
 _MOST = 12
@@ -25,7 +25,7 @@ _ROOTS = re.compile(r"^[A-Za-z]\w*(\.[A-Za-z]\w*)*$")
 
 
 @dataclass(frozen=True)
-class Received:
+class LibraryCall:
     """A function that was called, or a method; ``traced`` are the parameters with traced values."""
 
     name: str
@@ -63,19 +63,16 @@ class Received:
         known = {each.name for each in plain}
         operands = [name for name in self.traced if name in known]
         operands = operands or [each.name for each in plain if each.default is each.empty] or ["x"]
-        # A rule takes operands first, then Static values.
-        return operands, [_static(each) for each in plain if each.name not in operands]
+        statics = []  # a rule takes operands first
+        for each in plain:
+            if each.name not in operands:
+                is_simple = type(each.default) in _SIMPLE and repr(each.default) not in ("inf", "-inf", "nan")
+                default = "" if each.default is each.empty else f" = {each.default!r}" if is_simple else " = None"
+                statics.append(f"{each.name}: Static{default}")
+        return operands, statics
 
 
-def _static(parameter: inspect.Parameter) -> str:
-    default = parameter.default
-    if default is parameter.empty:
-        return f"{parameter.name}: Static"
-    shown = repr(default) if type(default) in _SIMPLE and repr(default) not in ("inf", "-inf", "nan") else "None"
-    return f"{parameter.name}: Static = {shown}"
-
-
-def received(frame: FrameType | None, *, parameters: bool = True) -> Received | None:
+def library_call(frame: FrameType | None, *, parameters: bool = True) -> LibraryCall | None:
     """The function of a library that the user's code called and that is running; None if there is none.
 
     Without ``parameters`` nobody looks which hold traced values, which takes longer.
@@ -93,7 +90,7 @@ def received(frame: FrameType | None, *, parameters: bool = True) -> Received | 
     return _of_call(frame, step.offset) if is_call(step) else None
 
 
-def raised_by(fault: BaseException) -> Received | None:
+def raised_by(fault: BaseException) -> LibraryCall | None:
     """The function of a library that the user's code called when an error was raised; None if it is not known."""
     user, found = None, None
     for each in passed(fault.__traceback__):
@@ -106,51 +103,52 @@ def raised_by(fault: BaseException) -> Received | None:
     return None if user is None else _of_call(user.tb_frame, user.tb_lasti)
 
 
-def _of_call(frame: FrameType, offset: int) -> Received | None:
+def _of_call(frame: FrameType, offset: int) -> LibraryCall | None:
     """The function of a library that the user's code calls, where it is compiled and has no frame of its own."""
     known = resolved(frame, offset)
     if known is None or not callable(known[1]) or package_of(known[1]) in ("", "builtins", "numpy", "yota"):
         return None
     owner, function = known
     is_method = not isinstance(owner, (type(None), ModuleType, type))
-    name = (
-        f"{public_name(owner) or public_name(type(owner))}.{function.__name__}" if is_method else public_name(function)
+    return LibraryCall(
+        _method_name(owner, function.__name__) if is_method else public_name(function), function, is_method
     )
-    return Received(name, function, is_method)
 
 
-def _of_frame(frame: FrameType, parameters: bool) -> Received:
+def _of_frame(frame: FrameType, parameters: bool) -> LibraryCall:
     code, variables = frame.f_code, frame.f_locals
     owner = variables.get("self")
     if owner is not None and code.co_varnames[:1] == ("self",):
         function = getattr(type(owner), code.co_name, None)
-        name = f"{public_name(owner) or public_name(type(owner))}.{code.co_name}"
+        name = _method_name(owner, code.co_name)
         traced = _traced(function, variables) if parameters else ()
-        return Received(name.replace(".__init__", ""), function, True, traced)
+        return LibraryCall(name.replace(".__init__", ""), function, True, traced)
     function = frame.f_globals.get(code.co_name)
     if getattr(inspect.unwrap(function), "__code__", None) is not code if callable(function) else True:
         # What decorators make stands for the function that it holds.
-        function = next((variables[name] for name in code.co_freevars if _is_function(variables.get(name))), function)
+        held = (variables.get(name) for name in code.co_freevars)
+        inner = (each for each in held if isinstance(each, FunctionType) and not each.__name__.startswith("<"))
+        function = next(inner, function)
     if not callable(function):
-        return Received(f"{frame.f_globals.get('__name__', '')}.{code.co_name}", None)
-    return Received(public_name(function), function, traced=_traced(function, variables) if parameters else ())
+        return LibraryCall(f"{frame.f_globals.get('__name__', '')}.{code.co_name}", None)
+    return LibraryCall(public_name(function), function, traced=_traced(function, variables) if parameters else ())
 
 
-def _is_function(value: Any) -> bool:
-    return isinstance(value, FunctionType) and not value.__name__.startswith("<")
+def _method_name(owner: Any, name: str) -> str:
+    return f"{public_name(owner) or public_name(type(owner))}.{name}"
 
 
-def received_by(function: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Received:
+def library_call_of(function: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> LibraryCall:
     """What a call is of, by its arguments."""
     owner = getattr(function, "__self__", None)
     is_method = owner is not None and not isinstance(owner, (ModuleType, type))
     name = public_name(function)
     if is_method:
-        name = f"{public_name(owner) or public_name(type(owner))}.{getattr(function, '__name__', '__call__')}"
+        name = _method_name(owner, getattr(function, "__name__", "__call__"))
     elif not callable(function) or not hasattr(function, "__name__"):
         name, is_method = f"{public_name(type(function))}.__call__", True
     variables: dict[str, Any] = {"args": arguments, "kwargs": dict(keywords)}
-    return Received(name, function, is_method, _traced(function, variables))
+    return LibraryCall(name, function, is_method, _traced(function, variables))
 
 
 def _traced(function: Any, variables: Mapping[str, Any]) -> tuple[str, ...]:
@@ -161,11 +159,7 @@ def _traced(function: Any, variables: Mapping[str, Any]) -> tuple[str, ...]:
     except (TypeError, ValueError):
         return ()
     held = {**bound, **{name: variables[name] for name in signature.parameters if name in variables}}
-    return tuple(name for name in signature.parameters if _holds_traced(held.get(name)))
-
-
-def _holds_traced(value: Any) -> bool:
-    return is_tracer(value) or (isinstance(value, (tuple, list)) and any(map(_holds_traced, value)))
+    return tuple(name for name in signature.parameters if is_traced(held.get(name)))
 
 
 def public_name(value: Any) -> str:
@@ -173,8 +167,18 @@ def public_name(value: Any) -> str:
     named = value if hasattr(value, "__name__") else type(value)
     module, name = getattr(named, "__module__", None) or "", getattr(named, "__name__", "")
     if isinstance(value, np.ufunc) and not module:
-        return next((found for found in _holders(value, name)), name)
-    for prefix in _prefixes(module):
+        # A ufunc does not say where it comes from.
+        libraries = sorted((each for each in sys.modules if each.startswith(("numpy", "scipy"))), key=len)
+        homes = (
+            f"{each}.{name}"
+            for each in libraries
+            if _ROOTS.match(each) and getattr(sys.modules[each], "__dict__", {}).get(name) is value
+        )
+        return next(homes, name)
+    parts = module.split(".")
+    around = [".".join(parts[: number + 1]) for number in range(len(parts))]
+    # The outermost first; a private module only where there is no other.
+    for prefix in (*(each for each in around if "._" not in each and not each.startswith("_")), module):
         space = vars(sys.modules[prefix]) if prefix in sys.modules else {}
         if named is value and space.get(name) is value:
             return f"{prefix}.{name}"
@@ -183,18 +187,3 @@ def public_name(value: Any) -> str:
                 if each is value:
                     return f"{prefix}.{own}"
     return f"{module}.{name}" if named is value else ""
-
-
-def _prefixes(module: str) -> Iterator[str]:
-    """The modules around a module, the outermost first, without private ones unless there is nothing else."""
-    parts = module.split(".")
-    every = [".".join(parts[: number + 1]) for number in range(len(parts))]
-    yield from (each for each in every if "._" not in each and not each.startswith("_"))
-    yield module
-
-
-def _holders(value: Any, name: str) -> Iterator[str]:
-    """The modules of libraries that have a ufunc, which does not say where it comes from."""
-    for prefix in sorted((each for each in sys.modules if each.startswith(("numpy", "scipy"))), key=len):
-        if _ROOTS.match(prefix) and getattr(sys.modules[prefix], "__dict__", {}).get(name) is value:
-            yield f"{prefix}.{name}"
