@@ -51,8 +51,8 @@ def is_instance(value: Any, kinds: Any) -> bool:
     return isinstance(value._value() if is_tracer(value) and value._plain() is value else value, kinds)
 
 
-STANDING: Mapping[str, Any] = {"type": Type, "isinstance": is_instance}
-"""What stands for built-in functions in the namespaces of traced code."""
+BUILT_IN_FORMS: Mapping[str, Any] = {"type": Type, "isinstance": is_instance}
+"""Recording forms of built-in functions, by name in the namespaces of traced code."""
 
 _LONGEST = 200
 """Items of a container that are looked at: tables of data are longer than those of functions."""
@@ -69,7 +69,7 @@ def recording_form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
     known = forms.get(id(value))
     if known is not None:
         return known
-    make = _HOLDERS.get(type(value))
+    make = _REBUILT.get(type(value))
     if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
         make = _of_tuple
     if make is None or depth > _DEEPEST:
@@ -133,7 +133,7 @@ def _of_vectorized(value: Any, form: Callable[[Any], Any]) -> Any:
     return call
 
 
-_HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
+_REBUILT: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
     functools.partial: _of_partial,
     staticmethod: _of_function,
     types.MethodType: _of_function,
@@ -141,7 +141,7 @@ _HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
     functools._lru_cache_wrapper: _of_cache,
     np.vectorize: _of_vectorized,
 }
-"""By type, how a value is made anew with functions that record in the places of those that it holds."""
+"""By type, how an object that holds functions is rebuilt with recording ones."""
 
 
 _MOST = 10_000
@@ -264,9 +264,9 @@ class PatchTargets:
         self.catches = self.catches or (catches(code) and not (is_library_file(name) or is_installed_file(name)))
         for name in code.co_names:
             value = names.get(name, ABSENT)
-            if name in STANDING and (value is ABSENT or value is STANDING[name]):
+            if name in BUILT_IN_FORMS and (value is ABSENT or value is BUILT_IN_FORMS[name]):
                 if not is_library_file(code.co_filename):
-                    self._place(names, name, ABSENT, STANDING[name])
+                    self._patch(names, name, ABSENT, BUILT_IN_FORMS[name])
             elif value is not ABSENT:
                 self._value(names, name, value, found)
             elif name in sys.modules:  # what it imports
@@ -326,18 +326,18 @@ class PatchTargets:
         return found
 
     def _value(self, owner: Any, name: Any, value: Any, found: list[Any]) -> None:
-        """Note a place that holds ``value``, which is to be followed if it is nothing that records."""
+        """Note a variable or attribute that holds ``value``, which is to be followed if it is nothing that records."""
         held = held_at(owner, name)
         value = value if held is None else held.original
         form = self.form(value)
         if form is not value:
             if isinstance(owner, type) and not hasattr(type(value), "__get__"):
                 form = staticmethod(form)  # it takes no receiver either
-            self._place(owner, name, value, form)
+            self._patch(owner, name, value, form)
         if type(value) not in _PLAIN:
             found.append(value)
 
-    def _place(self, owner: Any, name: Any, value: Any, form: Any) -> None:
+    def _patch(self, owner: Any, name: Any, value: Any, form: Any) -> None:
         if (id(owner), name) not in self._taken:
             self._taken.add((id(owner), name))
             self._found.append(Patch(owner, name, value, form))

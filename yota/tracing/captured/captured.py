@@ -56,7 +56,7 @@ class Captured:
     def _reached(self) -> Reach:
         reach = Reach()
         reach.take([self._function])
-        self._own = len(reach.places), len(reach.codes), len(reach.defaults)
+        self._own = len(reach.dependencies), len(reach.codes), len(reach.defaults)
         if self._given is not None:
             reach.take_receiver(self._given)
         reach.take(self._later.values())
@@ -114,12 +114,12 @@ class Captured:
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured equal data, such as a lambda that is created again."""
-        places, codes, defaults = other._own
+        dependencies, codes, defaults = other._own
         state, known = self.state, other.state
         return (
             self._own == other._own
             and all(a is b for a, b in zip(self._reach.codes, other._reach.codes[:codes], strict=False))
-            and state.equals(known, places)
+            and state.equals(known, dependencies)
             and same(state.defaults[:defaults], known.defaults[:defaults])
             and not self.changed()
             and not other.changed()

@@ -45,32 +45,32 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "items": lambda container, _: _items(container),
     "parts": lambda value, _: fingerprint(value),
 }
-"""Readers of places by their kinds."""
+"""Readers of dependencies by their kinds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The content of the places of a `Reach`.
+    """The content of the dependencies of a `Reach`.
 
-    places, values: the places of `Reach`, and their values.
+    dependencies, values: the dependencies of `Reach`, and their values.
     fingerprints: marks of the parts of all structures in variables.
     """
 
-    places: Sequence[tuple[str, Any, str]]
+    dependencies: Sequence[tuple[str, Any, str]]
     values: Sequence[Any]
     defaults: Sequence[Any]
     fingerprints: Sequence[Any]
 
     @classmethod
     def now(cls, reach: Reach) -> State:
-        """The present content of all places."""
-        found = cls(places := list(reach.places), list(map(_held, places)), list(reach.defaults), ())
+        """The present content of all dependencies."""
+        found = cls(dependencies := list(reach.dependencies), list(map(_held, dependencies)), list(reach.defaults), ())
         return replace(found, fingerprints=[fingerprint(each) for each in found.data() if _is_structure(each)])
 
     def variables(self) -> list[tuple[str, Any, str, Any]]:
-        """The places of variables and attributes by name, with their values."""
-        pairs = zip(self.places, self.values, strict=True)
-        return [(*place, value) for place, value in pairs if place[0] in ("cell", "entry")]
+        """The dependencies of variables and attributes by name, with their values."""
+        pairs = zip(self.dependencies, self.values, strict=True)
+        return [(*dependency, value) for dependency, value in pairs if dependency[0] in ("cell", "entry")]
 
     def data(self) -> list[Any]:
         """Values of variables, and defaults."""
@@ -91,11 +91,11 @@ class State:
         """
         before = {
             (kind, id(owner), name): value
-            for (kind, owner, name), value in zip(known.places, known.values, strict=True)
+            for (kind, owner, name), value in zip(known.dependencies, known.values, strict=True)
         }
         made_of = not stored.isdisjoint(("__code__", "__defaults__", "__kwdefaults__"))
         values = []
-        for (kind, owner, name), now in zip(self.places, self.values, strict=True):
+        for (kind, owner, name), now in zip(self.dependencies, self.values, strict=True):
             own = name in stored
             if kind in ("items", "parts"):
                 own = writes
@@ -106,25 +106,25 @@ class State:
         return replace(self, values=values)
 
     def holds(self) -> bool:
-        """Whether all places have the same objects, apart from recording functions of traces."""
-        return not any(map(differs, self.places, self.values))
+        """Whether all dependencies have the same objects, apart from recording functions of traces."""
+        return not any(map(differs, self.dependencies, self.values))
 
     def equals(self, other: State, most: int | None = None) -> bool:
-        """Whether the first places have equal content: numbers by value, other objects by identity."""
-        pairs = zip(self.places[:most], self.values, other.values, strict=False)
-        return len(self.places[:most]) == len(other.places[:most]) and all(
+        """Whether the first dependencies have equal content: numbers by value, other objects by identity."""
+        pairs = zip(self.dependencies[:most], self.values, other.values, strict=False)
+        return len(self.dependencies[:most]) == len(other.dependencies[:most]) and all(
             _equal(kind, one, another) for (kind, *_), one, another in pairs
         )
 
 
-def _held(place: tuple[str, Any, str]) -> Any:
-    kind, owner, name = place
+def _held(dependency: tuple[str, Any, str]) -> Any:
+    kind, owner, name = dependency
     return _READ[kind](owner, name)
 
 
-def differs(place: tuple[str, Any, str], known: Any) -> bool:
-    """Whether a place has other objects now."""
-    kind, now = place[0], _held(place)
+def differs(dependency: tuple[str, Any, str], known: Any) -> bool:
+    """Whether a dependency has other objects now."""
+    kind, now = dependency[0], _held(dependency)
     if kind == "items":
         return not (_are(now[0], known[0]) and _are(now[1], known[1]))
     if kind == "function":
@@ -313,8 +313,8 @@ def checks(state: State, contents: Iterable[Contents]) -> list[Check]:
 
 
 def _of_state(state: State) -> Iterator[Check]:
-    for place, value in zip(state.places, state.values, strict=True):
-        kind, owner, name = place
+    for dependency, value in zip(state.dependencies, state.values, strict=True):
+        kind, owner, name = dependency
         if kind == "size":
             yield Check(kind, (owner, value))
         elif kind == "function":
@@ -325,7 +325,7 @@ def _of_state(state: State) -> Iterator[Check]:
             plain = all(type(key) is str for key in value[0]) and _says_same(value[1])
             yield Check("equal_dict" if plain else "dict", (owner, *map(list, value)))
         elif kind in ("items", "parts"):
-            yield Check("changed", (functools.partial(differs, place, value),))
+            yield Check("changed", (functools.partial(differs, dependency, value),))
         else:
             held = () if value is ABSENT else (value,)
             if kind == "attribute" and held and name in _NAMES:

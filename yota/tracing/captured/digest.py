@@ -80,15 +80,15 @@ class Read:
         if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
             raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
         described = Description(ran=ran)
-        places = [(names, name) for kind, names, name in reach.places if kind == "entry"]
-        described.add([_built_in(name) for names, name in places if name not in names])
+        dependencies = [(names, name) for kind, names, name in reach.dependencies if kind == "entry"]
+        described.add([_built_in(name) for names, name in dependencies if name not in names])
         own = [
             value
             for kind, names, _, value in state.variables()
             if kind == "cell" or not is_library(names.get("__name__"))  # for those see `_of_libraries`
         ]
         own += state.defaults
-        described.add([function, others, given, own, [name for _, name in places], reach.libraries])
+        described.add([function, others, given, own, [name for _, name in dependencies], reach.libraries])
         described.add([code(each) for each in reach.codes])
         described.add(list(_of_libraries(reach.libraries, sorted(reach.attributes))))
         self.parts, self.classes = described.arrays, described.classes

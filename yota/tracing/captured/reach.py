@@ -52,7 +52,7 @@ class Reach:
     Attributes are found by name: every attribute name in any code, in every reached module and class. Library code
     is not followed, but library members with these names are tracked.
 
-    places: places that may change, each with its kind, owner and name:
+    dependencies: variables, attributes and items that may change, each with its kind, owner and name:
 
     - ``cell``: a variable of a function around;
     - ``entry``: a global variable or an attribute, in a mapping;
@@ -68,7 +68,7 @@ class Reach:
     """
 
     def __init__(self) -> None:
-        self.places: list[tuple[str, Any, str]] = []
+        self.dependencies: list[tuple[str, Any, str]] = []
         self.codes: list[types.CodeType] = []
         self.defaults: list[Any] = []
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
@@ -108,7 +108,7 @@ class Reach:
         for name in names or ("",):
             if (kind, id(owner), name) not in self._taken:
                 self._taken.add((kind, id(owner), name))
-                self.places.append((kind, owner, name))
+                self.dependencies.append((kind, owner, name))
 
     def _is_foreign(self, value: Any) -> bool:
         """Whether an object belongs to Python, or to another installed package than the function."""
