@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,14 @@ from yota.rules.algebras.emitted import evaluate
 from yota.rules.algebras.opaque import derive
 from yota.rules.algebras.residues import follows
 from yota.rules.language.display import show
-from yota.rules.language.model import Expression, Rule, refusal
+from yota.rules.language.model import Expression, refusal
+from yota.rules.laws import trials
 from yota.rules.laws.cancellation import round_trip
+from yota.rules.laws.differences import slope
 from yota.rules.laws.inspection import Inspection, Law
 from yota.rules.laws.sampling import points, results, statics
-from yota.rules.laws.vocabulary import callees
 
 _POINTS = 5
-_PRECISE = 1e-20
-_CUT_OFF = 1e-13
 _DOUBLE = 1e-5
 
 
@@ -87,61 +87,45 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
     expression = case.registry.partial(rule, parameter, result)
     if refusal(expression) is not None or follows(rule, result, parameter, case.registry):
         return None
+    tolerance = trials.tolerance(rule, expression)
     for point in points(rule, case.registry, _POINTS):
         try:
-            found = _at_50_digits(case, result, expression, point, parameter)
+            claimed, exact, error = trials.residual(rule, result, parameter, point, case.registry)
+            if error <= tolerance or claimed in (math.inf, -math.inf):
+                continue
+            found = f"{_shown(claimed)} at {{}}, where the derivative is {_shown(exact)}"
         except digits.NotPreciseError:
             found = _in_doubles(case, result, expression, point, parameter)
         except (ArithmeticError, ValueError, TypeError):
             continue
         if found is not None:
-            where = ", ".join(f"{name} = {value:.6g}" for name, value in point.items())
-            return f"{found[0]} at {where}, where the derivative is {found[1]}"
+            return found.format(", ".join(f"{name} = {value:.6g}" for name, value in point.items()))
     return None
 
 
-def _at_50_digits(
-    case: Inspection, result: str, expression: Expression, point: dict[str, Any], name: str
-) -> tuple[str, str] | None:
-    rule = case.rule
-    with digits.LOCK:
-        mp = digits.context()
-        exact, names = digits.at(rule, result, name, point, case.registry)
-        claimed = digits.value(expression, names, case.registry)
-        # Of a real function only the real part counts, as in the partial of the imaginary part.
-        claimed = claimed if mp.im(exact) else mp.re(claimed)
-        if abs(claimed - exact) <= _tolerance(rule, expression) * max(abs(exact), abs(claimed), mp.mpf(10) ** -20):
-            return None
-        return mp.nstr(claimed, 10), mp.nstr(exact, 10)
+def _shown(number: Any) -> str:
+    return str(digits.context().nstr(number, 10))
 
 
-def _tolerance(rule: Rule, expression: Expression) -> float:
-    """Yota's own functions, with `_` in front, may be series that are cut off where doubles need no more."""
-    own = rule.name.startswith("_") or any(name.startswith("_") for name in callees(expression))
-    return _CUT_OFF if own else _PRECISE
-
-
-def _in_doubles(
-    case: Inspection, result: str, expression: Expression, point: dict[str, Any], name: str
-) -> tuple[str, str] | None:
-    """The same by a central difference, for functions that are known in double precision only."""
+def _in_doubles(case: Inspection, result: str, expression: Expression, point: dict[str, Any], name: str) -> str | None:
+    """The same by differences, for functions that are known in double precision only."""
     rule = case.rule
     if not set(rule.results) <= rule.primal.keys():
         return None
-    step = 1e-5 * max(1.0, abs(point[name]))
+    given = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
 
-    def along(shift: float) -> Any:
-        names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
-        names[name] = np.float64(point[name] + shift)
-        return evaluate(rule.primal[result], names, case.registry)
+    def function(*operands: Any, **_: Any) -> Any:
+        names = {**given, **dict(zip(point, operands, strict=True))}
+        found = tuple(evaluate(rule.primal[each], names, case.registry) for each in rule.results)
+        return found if len(found) > 1 else found[0]
 
     with np.errstate(all="ignore"):
-        names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
-        names |= {each: evaluate(rule.primal[each], names, case.registry) for each in rule.results}
+        found = slope(rule, result, name, point, function)
+        names = {**given, **results(rule, case.registry, given)}
         claimed = evaluate(expression, names, case.registry)
-        exact = (along(step) - along(-step)) / (2 * step)
-        off = abs(claimed - exact) > _DOUBLE * max(1.0, abs(exact), abs(names[result]))
-    return (f"{claimed:.6g}", f"{exact:.6g}") if off and np.isfinite(exact) else None
+    if found is None or abs(claimed - found[0]) <= _DOUBLE * max(1.0, abs(found[0]), abs(names[result])):
+        return None
+    return f"{claimed:.6g} at {{}}, where the derivative is {found[0].real:.6g}"
 
 
 LAWS: tuple[Law, ...] = (satisfiable, agreement, agreement_of_forms, round_trip)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,15 +12,20 @@ import numpy as np
 from yota.ir.types import type_of
 from yota.rules.algebras import digits as oracle
 from yota.rules.algebras.emitted import Static, evaluate
-from yota.rules.language.model import Literal, Parameter, Rule, refusal
+from yota.rules.language.model import Expression, Literal, Parameter, Rule, refusal
 from yota.rules.laws.inspection import Registered
 from yota.rules.laws.sampling import statics
+from yota.rules.laws.vocabulary import callees
 
 _T = TypeVar("_T")
 _STEP = 1e-5
 _SMALL = 4
 """So many ulps need no explanation."""
 _MOST_DIGITS = 400
+_PRECISE = 1e-20
+_CUT_OFF = 1e-13
+STEEP = 1e10
+"""A derivative as large as this says as much as none."""
 _LARGE = {52: 1e290, 23: 1e36}
 """What is beyond this, or below its reciprocal, may overflow or lose digits, in double and in single precision."""
 
@@ -113,6 +118,42 @@ def derivative(rule: Rule, result: str, name: str, point: Mapping[str, Any], reg
     # Wrong versions of a rule have its text, and so the same function.
     key = ("at", rule.source or rule, rule.name, result, name, tuple(point.items()), oracle.context().dps)
     return once(registry, key, lambda: oracle.at(rule, result, name, point, registry))
+
+
+class Residual(NamedTuple):
+    """What a partial claims at a point, the derivative there, and their relative difference."""
+
+    claimed: Any
+    exact: Any
+    error: float
+
+
+def residual(
+    rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered, digits: int = oracle.DIGITS
+) -> Residual:
+    """A partial against the derivative at one point; the error is 0 where the oracle has no value."""
+    mp = oracle.context()
+    with oracle.LOCK, mp.workdps(digits):
+        exact, names = derivative(rule, result, name, point, registry)
+        try:
+            claimed = oracle.value(registry.partial(rule, name, result), names, registry)
+        except (ZeroDivisionError, ValueError) as fault:
+            # mpmath cannot tell the sum of a series from zero; all else is a pole, where the function has a derivative.
+            is_pole = "zeroprec" not in str(fault) and mp.isfinite(exact)
+            return Residual(mp.inf, exact, math.inf if is_pole else 0.0)
+        # Of a real function only the real part counts, as in the partial of the imaginary part.
+        claimed = claimed if mp.im(exact) else mp.re(claimed)
+        if mp.isnan(exact):
+            return Residual(claimed, exact, 0.0)
+        # What the oracle itself loses, where a derivative is smaller than the function by many orders.
+        noise = abs(names[result]) * mp.mpf(10) ** (8 - mp.dps) / max(abs(names[name]), mp.mpf(1) / 100)
+        off = max(abs(claimed - exact) - noise, 0)
+        return Residual(claimed, exact, float(off / max(abs(exact), abs(claimed), mp.mpf(10) ** -20)))
+
+
+def tolerance(rule: Rule, expression: Expression) -> float:
+    """The largest residual of a partial that is right: yota's own functions may be series cut off for doubles."""
+    return _CUT_OFF if any(name.startswith("_") for name in (rule.name, *callees(expression))) else _PRECISE
 
 
 def _condition(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> Any:

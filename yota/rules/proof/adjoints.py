@@ -53,8 +53,7 @@ def linearity(rule: Rule, registry: Registry) -> Iterator[Finding]:
     """That a ``@linear`` function is linear in its first operand, at random combinations."""
     law, known = "linear in its first operand", specimens(rule, registry)
     errors = ((each, partial(trials.linear_error, rule, each.operands, each.keywords, registry)) for each in known)
-    found = measured(rule, rule.linear, law, _LINEAR, errors)
-    yield found if known else unmeasured(rule, rule.linear, law, _NOTHING)
+    yield measured(rule, rule.linear, law, _LINEAR, errors, otherwise=_NOTHING)
 
 
 def complex_directions(rule: Rule, registry: Registry) -> Iterator[Finding]:

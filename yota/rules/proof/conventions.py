@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from yota.rules.language.model import Rule
 from yota.rules.laws import trials
 from yota.rules.laws.sampling import smooth
 from yota.rules.proof import partials
-from yota.rules.proof.findings import Finding, finding
+from yota.rules.proof.findings import Finding, measured
 from yota.rules.proof.sample_points import Point, corners, doubles, edges
 from yota.rules.registry import Registry
 
@@ -26,8 +27,8 @@ def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
     law = "kinks, mean of both sides"
     places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
     for result, name in partials.moving(rule, registry):
-        errors = ((point, _tried(kink_error, rule, result, name, point, registry)) for point in places)
-        yield from _worst(rule, result, name, law, 1e-12, errors)
+        errors = ((point, partial(kink_error, rule, result, name, point, registry)) for point in places)
+        yield from _told(rule, result, name, law, 1e-12, errors)
 
 
 def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -37,29 +38,27 @@ def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
     """
     for result, name in (each for each in partials.moving(rule, registry) if each in rule.partials):
         errors = (
-            (point, _tried(end_error, rule, result, name, point, inwards.get(name, 0), registry))
+            (point, partial(end_error, rule, result, name, point, inwards.get(name, 0), registry))
             for point, inwards in edges(rule, registry)
         )
-        yield from _worst(rule, result, name, "ends, slope from inside", 1e-9, errors)
+        yield from _told(rule, result, name, "ends, slope from inside", 1e-9, errors)
 
 
-def _tried(error: Callable[..., float | None], *arguments: Any) -> float | None:
-    """An error, or None where it cannot be told."""
-    try:
-        return error(*arguments)
-    except (digits.NotPreciseError, RuleError, *digits.FAULTS):
-        return None
-
-
-def _worst(
-    rule: Rule, result: str, name: str, law: str, tolerance: float, errors: Iterable[tuple[Point, float | None]]
+def _told(
+    rule: Rule,
+    result: str,
+    name: str,
+    law: str,
+    tolerance: float,
+    errors: Iterable[tuple[Point, Callable[[], float | None]]],
 ) -> Iterator[Finding]:
     """The finding on the largest error; none where none could be told."""
-    told = [(off, partials.shown(point)) for point, off in errors if off is not None]
-    if told:
-        worst, place = max(told, key=lambda each: math.inf if math.isnan(each[0]) else each[0])
-        place = place if worst else ""
-        yield finding(rule, partials.named(rule, result, name), law, worst, tolerance, place=place)
+    cases = ((partials.shown(point), error) for point, error in errors)
+    skipped = (digits.NotPreciseError, RuleError, *digits.FAULTS)
+    label = partials.named(rule, result, name)
+    found = measured(rule, label, law, tolerance, cases, skipped=skipped, otherwise="no point tells anything")
+    if found.error:
+        yield found
 
 
 def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, registry: Registry) -> float | None:
@@ -78,7 +77,7 @@ def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, re
 
         # From nearer and nearer: a slope that has no limit is none.
         exact, earlier = (slope(mp.mpf(10) ** power) for power in (-18, -15))
-        if not abs(exact) < partials.STEEP or abs(exact - earlier) > 1e-10 * max(abs(exact), 1e-3):
+        if not abs(exact) < trials.STEEP or abs(exact - earlier) > 1e-10 * max(abs(exact), 1e-3):
             return None
         if np.isinf(found):
             return math.inf
@@ -101,7 +100,7 @@ def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Regis
         for step in (mp.mpf(10) ** -20, -(mp.mpf(10) ** -20)):
             moved = [value + step if index == position else value for index, value in enumerate(arguments)]
             sides.append((function(*moved) - function(*arguments)) / step)
-        if any(mp.im(each) or not abs(each) < partials.STEEP for each in sides):
+        if any(mp.im(each) or not abs(each) < trials.STEEP for each in sides):
             return None
         exact = float(sum(sides) / 2)
     found = complex(trials.partial(rule, name, doubles(point), registry, result))

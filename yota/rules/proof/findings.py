@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import DifferentiationError, YotaError
+from yota.rules.algebras.digits import NotPreciseError
 from yota.rules.language.model import Rule
 
 FAULTS = (
@@ -101,25 +102,45 @@ def measured(
     argument: str,
     law: str,
     tolerance: float,
-    cases: Iterable[tuple[Any, Callable[[], float]]],
+    cases: Iterable[tuple[Any, Callable[[], float | None]]],
     *,
+    skipped: tuple[type[Exception], ...] = (),
+    otherwise: str = "",
+    enough: float = math.inf,
+    unit: str = "",
     may_refuse: bool = False,
 ) -> Finding:
-    """The finding on the worst of several errors, each with its place; or on the first that cannot be computed.
+    """The finding on the worst of several errors, or on the first that cannot be computed.
 
+    cases: places, each with what computes the error there; None says nothing.
+    skipped: exceptions that say nothing either.
+    otherwise: what to say if no error was computed; by default nothing is wrong then.
+    enough: no further case is computed beyond this error.
     may_refuse: whether a derivative that is refused says nothing of the rule.
+    Raises NotPreciseError if that is not ``skipped``.
     """
-    worst, where = 0.0, ""
+    worst, where, is_told = 0.0, "", False
     for place, error in cases:
         try:
             off = error()
+        except skipped:
+            continue
+        except NotPreciseError:
+            raise
         except FAULTS as fault:
             if may_refuse and isinstance(fault, DifferentiationError):
                 return unmeasured(rule, argument, law, f"refused: {first_line(fault)}")
             return failed(rule, law, place, fault, argument)
-        if not off <= worst:
+        if off is None:
+            continue
+        is_told, off = True, math.inf if math.isnan(off) else off
+        if off > worst:
             worst, where = off, str(place)
-    return finding(rule, argument, law, worst, tolerance, place=where)
+        if off > enough:
+            break
+    if otherwise and not is_told:
+        return unmeasured(rule, argument, law, otherwise)
+    return finding(rule, argument, law, worst, tolerance, unit=unit, place=where)
 
 
 def unmeasured(rule: Rule, argument: str, law: str, reason: str) -> Finding:

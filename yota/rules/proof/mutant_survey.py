@@ -142,16 +142,21 @@ def _telling(rule: Rule, result: str, name: str, known: Registry) -> tuple[list[
     places = spread(rule, known, 200, seed=3)
     for point, plain in corners(rule, known):
         # Where both sides have no slope in the middle, any value is a convention that nothing depends on.
-        if plain or _has_kink_value(rule, result, name, point, known):
+        if plain or (
+            conventions.borders(rule, known, point) and _tells(conventions.kink_error, rule, result, name, point, known)
+        ):
             places.append(point)
     return places, [
-        point for point, inwards in edges(rule, known) if _has_end_value(rule, result, name, point, inwards, known)
+        point
+        for point, inwards in edges(rule, known)
+        if _tells(conventions.end_error, rule, result, name, point, inwards.get(name, 0), known)
     ]
 
 
-def _has_end_value(rule: Rule, result: str, name: str, point: Point, inwards: dict[str, int], known: Registry) -> bool:
+def _tells(error: Callable[..., float | None], *arguments: Any) -> bool:
+    """Whether the proof has an error at a point."""
     try:
-        return conventions.end_error(rule, result, name, point, inwards.get(name, 0), known) is not None
+        return error(*arguments) is not None
     except FAULTS:
         return False
 
@@ -162,16 +167,6 @@ def _is_whole(rule: Rule, mutant: Mutant, known: Registry) -> bool:
     found = results(rule, list(place.values()), defaults(rule), known)
     number = rule.results.index(mutant.left[2:].partition(",")[0])
     return found[number].dtype.kind not in "fc"
-
-
-def _has_kink_value(rule: Rule, result: str, name: str, point: Point, known: Registry) -> bool:
-    try:
-        return (
-            conventions.borders(rule, known, point)
-            and conventions.kink_error(rule, result, name, point, known) is not None
-        )
-    except FAULTS:
-        return False
 
 
 def _same_adjoints(wrong: Rule, rule: Rule, specimen: Specimen, known: Registry) -> bool:

@@ -6,6 +6,8 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,11 @@ from yota.errors import RuleError, YotaError
 from yota.rules.algebras import digits
 from yota.rules.language.model import Rule, refusal
 from yota.rules.laws import trials
+from yota.rules.laws.differences import slope
 from yota.rules.laws.sampling import defaults, smooth
-from yota.rules.laws.vocabulary import callees
 from yota.rules.proof.compiled_rule import LONG, differentiable, gradient, results
-from yota.rules.proof.differences import slope
-from yota.rules.proof.findings import Finding, finding, unmeasured
-from yota.rules.proof.sample_points import DIGITS, Point, doubles, measured, spread
+from yota.rules.proof.findings import Finding, finding, measured, unmeasured
+from yota.rules.proof.sample_points import DIGITS, Point, doubles, formula_points, spread
 from yota.rules.registry import Registry
 
 FORMULA = "formula, 50 digits"
@@ -29,11 +30,7 @@ _SPECIAL = 1e-12 * 2.0**52
 _WITHIN = re.compile(r"\bWithin (\d+(?:\.\d+)?e-\d+): (.*?\.)(?:\s|$)", re.DOTALL)
 _SAY = 'or say in the docstring how many it keeps and why: "Within 1e-9: the terms cancel near 1."'
 _UNREACHED = "no point that the oracle reaches"
-_FORMULA = 1e-20
 _DIFFERENCES = 1e-6
-_CUT_OFF = 1e-13
-STEEP = 1e10
-"""A derivative as large as this says as much as none."""
 
 
 def allowance(rule: Rule) -> tuple[float, str]:
@@ -63,77 +60,44 @@ def named(rule: Rule, result: str, name: str) -> str:
 
 def formulas(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
     """Each partial as it is written, computed at 50 digits, against the derivative of the function at 50 digits."""
-    points = measured(rule, registry, count)
+    points = formula_points(rule, registry, count)
     for result, name in moving(rule, registry):
         yield _formula(rule, result, name, points, registry)
 
 
 def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: Registry) -> Finding:
-    label = named(rule, result, name)
-    worst, place, tried = 0.0, "", 0
-    own = any(each.startswith("_") for each in (rule.name, *callees(registry.partial(rule, name, result))))
-    tolerance = _CUT_OFF if own else _FORMULA
-    for point in points:
-        try:
-            off = _residual(rule, result, name, point, registry)
-        except digits.NotPreciseError:
-            return _by_differences(rule, result, name, points, registry, label)
-        except digits.FAULTS:
-            continue
-        tried += 1
-        if not off <= worst:
-            worst, place = off, shown(point)
-        if not off <= tolerance:
-            break
-    if not tried:
-        return unmeasured(rule, label, FORMULA, _UNREACHED)
-    return finding(rule, label, FORMULA, worst, tolerance, place=place)
+    label, tolerance = named(rule, result, name), trials.tolerance(rule, registry.partial(rule, name, result))
+
+    def error(point: Point) -> float:
+        found = trials.residual(rule, result, name, point, registry, digits=DIGITS.get(rule.name, digits.DIGITS))
+        return 0.0 if abs(found.exact) >= trials.STEEP * max(1, abs(found.claimed)) else found.error
+
+    cases = ((shown(point), partial(error, point)) for point in points)
+    try:
+        return measured(
+            rule, label, FORMULA, tolerance, cases, skipped=digits.FAULTS, otherwise=_UNREACHED, enough=tolerance
+        )
+    except digits.NotPreciseError:
+        return _by_differences(rule, result, name, points, registry, label)
 
 
 def _by_differences(rule: Rule, result: str, name: str, points: list[Point], registry: Registry, label: str) -> Finding:
     """A partial against differences, for functions that mpmath lacks."""
-    worst, place, tried = 0.0, "", 0
-    for point in points:
-        try:
-            known = slope(rule, result, name, point, registry)
-            if known is None:
-                continue
-            found = complex(trials.partial(rule, name, doubles(point), registry, result))
-        except (RuleError, *digits.FAULTS):
-            continue
-        tried += 1
+    law, tolerance = "partial, differences", max(_DIFFERENCES, allowance(rule)[0] * 2.0**-52)
+
+    def error(point: Point) -> float | None:
+        known = slope(rule, result, name, point, registry.primitive(rule.name).function)
+        if known is None:
+            return None
         expected, scale = known
+        found = complex(trials.partial(rule, name, doubles(point), registry, result))
         found = found if expected.imag else found.real
         # Not that of a complex number, which fails where it overflows.
-        error = float(np.abs(found - expected)) / max(scale, 1e-280)
-        if not error <= worst:
-            worst, place = error, shown(point)
-    law = "partial, differences"
-    if not tried:
-        return unmeasured(rule, label, law, "no point at which differences tell anything")
-    tolerance = max(_DIFFERENCES, allowance(rule)[0] * 2.0**-52)
-    return finding(rule, label, law, worst, tolerance, place=place)
+        return float(np.abs(found - expected)) / max(scale, 1e-280)
 
-
-def _residual(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float:
-    """Relative difference between a partial and the derivative, at one point; 0 where the oracle has no value."""
-    mp = digits.context()
-    with digits.LOCK, mp.workdps(DIGITS.get(rule.name, digits.DIGITS)):
-        exact, names = trials.derivative(rule, result, name, point, registry)
-        try:
-            claimed = digits.value(registry.partial(rule, name, result), names, registry)
-        except (ZeroDivisionError, ValueError) as fault:
-            if "zeroprec" in str(fault):  # mpmath cannot tell the sum of a series from zero
-                return 0.0
-            # A pole, where the function has a derivative.
-            return math.inf if mp.isfinite(exact) else 0.0
-        claimed = claimed if mp.im(exact) else mp.re(claimed)
-        if mp.isnan(exact) or not abs(exact) < STEEP * max(1, abs(claimed)):
-            return 0.0
-        # What the oracle itself loses, where a derivative is smaller than the function by many orders.
-        noise = abs(names[result]) * mp.mpf(10) ** (8 - mp.dps) / max(abs(names[name]), mp.mpf(1) / 100)
-        off = max(abs(claimed - exact) - noise, 0)
-        return float(off / max(abs(exact), abs(claimed), mp.mpf(10) ** -20))
+    cases = ((shown(point), partial(error, point)) for point in points)
+    untold = "no point at which differences tell anything"
+    return measured(rule, label, law, tolerance, cases, skipped=(RuleError, *digits.FAULTS), otherwise=untold)
 
 
 def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float64) -> Iterator[Finding]:
@@ -152,37 +116,28 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
     if not points:
         yield unmeasured(rule, "", law, "no point of the domain was found")
         return
-    measured: list[tuple[str, str, list[complex]]] = []
+    slopes: list[tuple[str, str, list[complex]]] = []
     try:
         for number, result in enumerate(rule.results):
             if differentiable(rule, columns, number):
-                slopes = _slopes(rule, columns, registry, number)
-                measured += [(result, name, each) for name, each in slopes]
+                slopes += [(result, name, each) for name, each in _slopes(rule, columns, registry, number)]
     except (YotaError, *digits.FAULTS) as fault:
         yield finding(rule, "", law, math.inf, 0.0, note=str(fault).splitlines()[0])
         return
-    for result, name, values in measured:
+    for result, name, values in slopes:
         label, mend = named(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"
-        worst, place, missing = 0.0, "", 0
-        for point, value in zip(points * 2, values, strict=True):
-            try:
-                off = trials.miss(
-                    rule, name, point, value, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
-                )
-            except digits.NotPreciseError as fault:
-                yield unmeasured(rule, label, law, str(fault))
-                break
-            except digits.FAULTS:
-                missing += 1
-                continue
-            if not off <= worst:
-                worst, place = off, shown(point)
-        else:
-            if missing == len(values):
-                yield unmeasured(rule, label, law, _UNREACHED)
-                continue
-            reason = note if worst <= tolerance else mend
-            yield finding(rule, label, law, worst, tolerance, unit="ulp", place=place, note=reason)
+        miss = partial(trials.miss, digits=DIGITS.get(rule.name, 70), bits=bits, result=result)
+        cases = (
+            (shown(point), partial(miss, rule, name, point, value, registry))
+            for point, value in zip(points * 2, values, strict=True)
+        )
+        try:
+            found = measured(
+                rule, label, law, tolerance, cases, skipped=digits.FAULTS, otherwise=_UNREACHED, unit="ulp"
+            )
+        except digits.NotPreciseError as fault:
+            found = unmeasured(rule, label, law, str(fault))
+        yield found if found.note else replace(found, note=note if found.held else mend)
 
 
 def _with_values(

@@ -122,7 +122,7 @@ def corners(rule: Rule, registry: Registered) -> Iterator[tuple[Point, bool]]:
             yield point, smooth(rule, registry, point)
 
 
-def measured(rule: Rule, registry: Registered, count: int) -> list[Point]:
+def formula_points(rule: Rule, registry: Registered, count: int) -> list[Point]:
     """Points at which formulas are held against derivatives: over the domain, beside thresholds, and corners."""
 
     def compute() -> list[Point]:
