@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections.abc import Callable
@@ -18,34 +17,9 @@ from yota.ir.types import TensorType
 from yota.rules.language.model import Literal, Parameter, Rule
 
 
-def shape(x: TensorType) -> tuple[int, ...]:
-    """Extents of ``x``."""
-    return x.shape
-
-
-def ndim(x: TensorType) -> int:
-    """Number of axes of ``x``."""
-    return x.ndim
-
-
-def size(x: TensorType) -> int:
-    """Number of elements of ``x``."""
-    return x.size
-
-
-def dtype(x: TensorType) -> Any:
-    """Element type of ``x``."""
-    return x.dtype
-
-
 def extent(x: TensorType, axis: Any) -> int:
     """Number of elements of ``x`` along ``axis``: an int, a tuple or None for all."""
     return math.prod(x.shape[each] for each in axes_of(axis, x.ndim))
-
-
-def shapes(*xs: TensorType) -> tuple[tuple[int, ...], ...]:
-    """Extents of each array."""
-    return tuple(x.shape for x in xs)
 
 
 def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -73,26 +47,21 @@ def span(shapes: tuple[tuple[int, ...], ...], i: int) -> Index:
     return (Slice(start, start + math.prod(shapes[i])),)
 
 
-def pull(host: Any) -> Any:
-    """The pullback of a function of another library."""
-    return host.pull
-
-
 def dual(norm: str) -> str:
     """The scaling of the inverse Fourier transform that makes it the adjoint of the one with scaling ``norm``."""
     return {"backward": "forward", "forward": "backward"}.get(norm, norm)
 
 
 STATIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, span, layer, pull, dual)
+    "shape": lambda x: x.shape,
+    "ndim": lambda x: x.ndim,
+    "size": lambda x: x.size,
+    "dtype": lambda x: x.dtype,
+    "shapes": lambda *xs: tuple(x.shape for x in xs),
+    "pull": lambda host: host.pull,
+    **{function.__name__: function for function in (extent, inverse, section, span, layer, dual)},
 }
 """Functions of shapes, dtypes and keywords; an array among their arguments counts by its type only."""
-
-
-def static_signature(name: str) -> inspect.Signature:
-    """Signature of a static function."""
-    return inspect.signature(STATIC_FUNCTIONS[name])
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {

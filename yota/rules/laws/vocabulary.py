@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterator
 
 from yota.errors import RuleError
@@ -10,7 +11,7 @@ from yota.ir.catalog import primitive as built_in
 from yota.rules.algebras.emitted import depends
 from yota.rules.language.display import show, template, walk
 from yota.rules.language.model import Adjoint, Call, Expression, Literal, Name, Spread
-from yota.rules.language.statics import STATIC_FUNCTIONS, bind, static_signature
+from yota.rules.language.statics import STATIC_FUNCTIONS, bind
 from yota.rules.laws.inspection import Inspection, Registered, Side
 from yota.rules.macros import MACROS
 
@@ -157,7 +158,7 @@ def _misfit(case: Inspection, call: Call) -> str | None:
         if call.function in MACROS:
             MACROS[call.function].signature.bind(*call.arguments, **given)
         elif call.function in STATIC_FUNCTIONS:
-            static_signature(call.function).bind(*call.arguments, **given)
+            inspect.signature(STATIC_FUNCTIONS[call.function]).bind(*call.arguments, **given)
         else:
             bind(case.registry.rules(call.function)[0], list(call.arguments), given, Literal)
     except (TypeError, RuleError) as fault:
@@ -169,7 +170,7 @@ def _usage(case: Inspection, name: str) -> str:
     if name in MACROS:
         parameters = list(MACROS[name].signature.parameters.values())
     elif name in STATIC_FUNCTIONS:
-        parameters = list(static_signature(name).parameters.values())
+        parameters = list(inspect.signature(STATIC_FUNCTIONS[name]).parameters.values())
     else:
         rule = case.registry.rules(name)[0]
         plain = [f"{'*' * each.variadic}{each.name}" for each in rule.operands]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from yota.rules.algebras.evaluate import CONDITIONS
 from yota.rules.language.display import show
 from yota.rules.language.model import Call, Expression, Literal, Rule, refusal
 from yota.rules.language.statics import STATIC_FUNCTIONS
@@ -19,9 +21,6 @@ _OFF = 1.001
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
 _COMMUTE = frozenset(
     "add multiply equal not_equal logical_and logical_or logical_xor hypot maximum minimum fmax fmin".split()
-)
-_CONDITIONS = frozenset(
-    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor".split()
 )
 
 
@@ -80,22 +79,18 @@ def _parts(expression: Expression) -> Iterator[tuple[Expression, str]]:
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return
     yield from _calls(expression)
-    if expression.function in _CONDITIONS:
+    if expression.function in CONDITIONS:
         return
     for position, argument in enumerate(expression.arguments):
         # An exponent that is whole, a shape or an axis is no coefficient.
-        if isinstance(argument, Literal) and not _is_coefficient(expression, position):
+        if isinstance(argument, Literal) and expression.function in MACROS.keys() - {"branch", "phase"}:
             continue
+        # The second argument of `branch` says on which side the first is, and nothing else.
         if expression.function == "branch" and position == 1:
-            # It says on which side the first argument is, and nothing else.
             continue
         for wrong, change in _parts(argument):
             arguments = (*expression.arguments[:position], wrong, *expression.arguments[position + 1 :])
             yield replace(expression, arguments=arguments), change
-
-
-def _is_coefficient(call: Call, position: int) -> bool:
-    return call.function not in MACROS or call.function in ("branch", "phase")
 
 
 def _calls(call: Call) -> Iterator[tuple[Expression, str]]:
@@ -114,19 +109,20 @@ def _calls(call: Call) -> Iterator[tuple[Expression, str]]:
 def detected(mutant: Mutant, known: Registry, count: int = 16) -> bool:
     """Whether the proof finds the fault."""
     rule = mutant.rule
-    laws: tuple[Callable[[], Iterator[Finding]], ...]
+    laws: tuple[Iterator[Finding], ...]
+    # Each is a generator, and those after the first that finds the fault do not start.
     if rule.kind == "tensor":
-        laws = (lambda: adjoints.directions(rule, known), lambda: adjoints.types(rule, known))
+        laws = (adjoints.directions(rule, known), adjoints.types(rule, known))
     else:
         laws = (
-            lambda: forms.shared(rule, known, count),
-            lambda: forms.solved(rule, known, count),
-            lambda: partials.formulas(rule, known, count),
-            lambda: conventions.kinks(rule, known),
-            lambda: conventions.ends(rule, known),
-            lambda: adjoints.complex_directions(rule, known),
+            forms.shared(rule, known, count),
+            forms.solved(rule, known, count),
+            partials.formulas(rule, known, count),
+            conventions.kinks(rule, known),
+            conventions.ends(rule, known),
+            adjoints.complex_directions(rule, known),
         )
     try:
-        return any(not found.held for law in laws for found in law())
+        return any(not found.held for found in itertools.chain(*laws))
     except FAULTS:
         return True
