@@ -30,31 +30,15 @@ def _reshape(x: Any, *, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
 
 
-def _broadcast_to(x: Any, *, shape: tuple[int, ...]) -> Any:
-    return np.broadcast_to(x, shape)
-
-
 def item(results: tuple[Any, ...], *, index: int) -> Any:
     """One of several results of a function."""
     return results[index]
-
-
-def _einsum(*operands: Any, subscripts: str) -> Any:
-    return np.einsum(subscripts, *operands, optimize=len(operands) > 2)
-
-
-def _concatenate(*operands: Any, axis: int) -> Any:
-    return np.concatenate(operands, axis=axis)
 
 
 def _stack(*operands: Any, axis: int) -> Any:
     if all(isinstance(operand, (float, np.generic)) for operand in operands):
         return np.array(operands)  # the same, sooner
     return np.stack(operands, axis=axis)
-
-
-def _strides(x: Any) -> Any:
-    return np.array(np.asarray(x).strides)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -69,7 +53,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
     "deposit": ("yota.ir.indexing.deposit", False, indexing.deposit),
     "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
-    "strides": ("yota.ir.catalog.strides", False, _strides),
+    "strides": ("yota.ir.catalog.strides", False, lambda x: np.array(np.asarray(x).strides)),
     "call": ("yota.ir.calls.call", False, calls.call),
     "astype": ("yota.ir.catalog.astype", True, astype),
     "item": ("yota.ir.catalog.item", False, item),
@@ -78,9 +62,13 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "real": ("numpy.real", True, np.real),
     "imag": ("numpy.imag", True, np.imag),
     "reshape": ("numpy.reshape", False, _reshape),
-    "broadcast_to": ("numpy.broadcast_to", False, _broadcast_to),
-    "einsum": ("numpy.einsum", False, _einsum),
-    "concatenate": ("numpy.concatenate", False, _concatenate),
+    "broadcast_to": ("numpy.broadcast_to", False, np.broadcast_to),
+    "einsum": (
+        "numpy.einsum",
+        False,
+        lambda *operands, subscripts: np.einsum(subscripts, *operands, optimize=len(operands) > 2),
+    ),
+    "concatenate": ("numpy.concatenate", False, lambda *operands, axis: np.concatenate(operands, axis=axis)),
     "stack": ("numpy.stack", False, _stack),
     "sinc": ("numpy.sinc", True, np.sinc),
     "_bessel_order": ("yota.ir.orders.bessel_order", True, orders.bessel_order),

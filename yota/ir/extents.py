@@ -112,26 +112,18 @@ class Extent(int):
         return found.pop()
 
 
-def _computed(name: str, *, swapped: bool = False) -> Callable[[Extent, Any], Any]:
+def _method(name: str, *, swapped: bool = False) -> Callable[[Extent, Any], Any]:
+    """Arithmetic, whose results are extents, or a comparison, which must be the same at all samples."""
     function: Callable[[int, int], int] = getattr(operator, name)
 
     def compute(self: Extent, other: Any) -> Any:
         pairs = _pairs(self, other)
         if pairs is None:
             return NotImplemented
-        return extent_of([function(two, one) if swapped else function(one, two) for one, two in pairs], self.sizes)
+        found = [function(two, one) if swapped else function(one, two) for one, two in pairs]
+        return self._decided(map(bool, found)) if type(found[0]) is bool else extent_of(found, self.sizes)
 
     return compute
-
-
-def _compared(name: str) -> Callable[[Extent, Any], Any]:
-    function: Callable[[int, int], bool] = getattr(operator, name)
-
-    def compare(self: Extent, other: Any) -> Any:
-        pairs = _pairs(self, other)
-        return NotImplemented if pairs is None else self._decided(function(one, two) for one, two in pairs)
-
-    return compare
 
 
 def _pairs(one: Extent, other: Any) -> Sequence[tuple[int, int]] | None:
@@ -145,10 +137,10 @@ def _pairs(one: Extent, other: Any) -> Sequence[tuple[int, int]] | None:
 
 
 for _name in ("add", "sub", "mul", "floordiv", "mod"):
-    setattr(Extent, f"__{_name}__", _computed(_name))
-    setattr(Extent, f"__r{_name}__", _computed(_name, swapped=True))
+    setattr(Extent, f"__{_name}__", _method(_name))
+    setattr(Extent, f"__r{_name}__", _method(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge"):
-    setattr(Extent, f"__{_name}__", _compared(_name))
+    setattr(Extent, f"__{_name}__", _method(_name))
 
 
 def extent_of(values: Sequence[int], sizes: Sizes) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,25 +17,18 @@ from yota.optimize.rewrite import Rewriting
 _FEWEST_TRIPS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Parted:
-    """What is left of a loop.
+_Parted = tuple[Region, list[int], dict[int, int]]
 
-    region, operands: the loop, with the operand of each input of its body but the first.
-    arrays: by number of an output of the body that was, the array of all its rows, which the loop no longer gives.
+
+def parted(rewriting: Rewriting, region: Region, operands: list[int]) -> _Parted:
+    """Append ahead of a loop what can be computed for all trips at once.
+
+    What is left is a loop, with the operand of each input of its body but the first; and, by the number of an output of
+    the body that was, the array of all its rows, which the loop no longer gives.
     """
-
-    region: Region
-    operands: list[int]
-    arrays: Mapping[int, int]
-
-
-def parted(rewriting: Rewriting, region: Region, operands: Sequence[int]) -> Parted:
-    """Append ahead of a loop what can be computed for all trips at once."""
-    unchanged = Parted(region, list(operands), {})
-    if not region.is_fixed or region.trips is None or region.trips < _FEWEST_TRIPS:
-        return unchanged
-    return _Fission(rewriting, region, operands).parted() or unchanged
+    if region.is_fixed and region.trips is not None and region.trips >= _FEWEST_TRIPS:
+        return _Fission(rewriting, region, operands).parted() or (region, operands, {})
+    return region, operands, {}
 
 
 class _Fission:
@@ -49,7 +42,7 @@ class _Fission:
         self.numbers: int | None = None
         self.fixed = {each: given[each] for each in entries[region.first_invariant :]}
 
-    def parted(self) -> Parted | None:
+    def parted(self) -> _Parted | None:
         """What is left; None if all of it is."""
         region, body = self.region, self.body
         moved = {op.result for op in body.ops if self._move(op)}
@@ -75,7 +68,7 @@ class _Fission:
         tape = replace(body, ops=ops, outputs=outputs, inputs=inputs)
         outside = {**self.operands, **self.rows, **self.fixed}
         operands = [outside[each] for each in order[1:]]
-        return Parted(replace(region, body=tape, slices=len(rows)), operands, arrays)
+        return replace(region, body=tape, slices=len(rows)), operands, arrays
 
     def _outer(self, variable: int) -> int | None:
         """What is the same in each trip, as it is outside of the loop."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from yota.ir.catalog import item_of
 from yota.ir.inputs import Input
@@ -56,14 +56,6 @@ def _swept(tape: Tape, improve: Rewrite, *, moves: bool) -> Tape:
     return rewriting.finish()
 
 
-@dataclass(slots=True)
-class _Parts:
-    """A loop, with the operand of each input of its body but the first."""
-
-    region: Region
-    operands: list[int]
-
-
 def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite, moves: bool) -> dict[int, int]:
     """Append the loop; the variable of each result that is ``wanted``."""
     region: Region = op.keyword("region")
@@ -90,20 +82,19 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
         places = [0, *(1 + k for k in moving), *fixed]
         condition = _with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
     made = replace(region, body=_with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
-    parts = _Parts(made, [operands[k - 1] for k in order[1:]])
+    operands = [operands[k - 1] for k in order[1:]]
     results = [*moving, *rows]
     if moves:
-        found = parted(rewriting, made, parts.operands)
-        made, parts.operands = found.region, found.operands
-        known.update((results[number], array) for number, array in found.arrays.items())
-        results = [k for number, k in enumerate(results) if number not in found.arrays]
+        made, operands, arrays = parted(rewriting, made, operands)
+        known.update((results[number], array) for number, array in arrays.items())
+        results = [k for number, k in enumerate(results) if number not in arrays]
         if not results:
             return known
     condition = None if made.condition is None else improve(made.condition)
-    parts.region = replace(made, body=_improved(made.body, improve), condition=condition)
+    made = replace(made, body=_improved(made.body, improve), condition=condition)
     if moves:
-        _hoist(rewriting, parts)
-    region, operands, counts = split(rewriting, parts.region, parts.operands)
+        made, operands = _hoisted(rewriting, made, operands)
+    region, operands, counts = split(rewriting, made, operands)
     result = rewriting.emit(LOOP, (*count, *operands), {"region": region})
     first = 0
     for k, size in zip(results, counts, strict=True):
@@ -154,14 +145,13 @@ def _with_inputs(tape: Tape, order: Sequence[int]) -> Tape:
     return dce.run(replace(tape, inputs=inputs))
 
 
-def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
-    """Compute ahead of a loop what is the same in every trip."""
-    region, body = parts.region, parts.region.body
-    first = region.first_invariant
+def _hoisted(rewriting: Rewriting, region: Region, operands: list[int]) -> tuple[Region, list[int]]:
+    """Compute ahead of a loop what is the same in every trip; the loop that is left, with its operands."""
+    body, first = region.body, region.first_invariant
     same = {entry.variable for entry in body.inputs[first:]}
     moving = [op for op in body.ops if _is_same(op, same, body)]
     if not moving or region.condition is not None:
-        return
+        return region, operands
     inside = {op.result for op in moving}
     read = users(body)
     kept = set(body.outputs)
@@ -172,11 +162,9 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
             inside.discard(op.result)
     left = {operand for op in body.ops if op.result not in inside for operand in op.operands}
     if len(inside & left) > _MOST_HOISTED:
-        return
-    known = {
-        entry.variable: operand for entry, operand in zip(body.inputs[first:], parts.operands[first - 1 :], strict=True)
-    }
-    inputs, operands = list(body.inputs), list(parts.operands)
+        return region, operands
+    known = {entry.variable: each for entry, each in zip(body.inputs[first:], operands[first - 1 :], strict=True)}
+    inputs, operands = list(body.inputs), list(operands)
     for op in moving:
         made = []
         for operand in op.operands:
@@ -191,8 +179,8 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
     ops = tuple([op for op in body.ops if op.result not in inside])
     wanted = {*body.outputs, *(operand for op in ops for operand in op.operands)}
     numbers = [k for k, entry in enumerate(inputs) if k < first or entry.variable in wanted]
-    parts.operands = [operands[k - 1] for k in numbers[1:]]
-    parts.region = replace(region, body=_with_inputs(replace(body, ops=ops, inputs=tuple(inputs)), numbers))
+    body = _with_inputs(replace(body, ops=ops, inputs=tuple(inputs)), numbers)
+    return replace(region, body=body), [operands[k - 1] for k in numbers[1:]]
 
 
 def _is_same(op: Op, same: set[int], body: Tape) -> bool:

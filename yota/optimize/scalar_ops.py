@@ -64,17 +64,15 @@ def cast(unrolling: Unrolling, op: Op, variable: int, type: TensorType) -> Eleme
     found = unrolling.elements(variable)
     if unrolling.tape.types[variable].dtype == type.dtype:
         return found
-    element = TensorType(type.dtype)
-    converted = [_converted(unrolling, op, each, element) for each in unrolling.variables(found)]
+    element, converted = TensorType(type.dtype), []
+    for each in unrolling.variables(found):
+        value = unrolling.builder.constants.get(each)
+        if value is not None:
+            converted.append(unrolling.constant(type.dtype.type(value)))
+        else:
+            unrolling.require(1)
+            converted.append(unrolling.emit("astype", (each,), {"dtype": type.dtype}, element))
     return np.array(converted, np.int64).reshape(found.shape)
-
-
-def _converted(unrolling: Unrolling, op: Op, variable: int, type: TensorType) -> int:
-    value = unrolling.builder.constants.get(variable)
-    if value is not None:
-        return unrolling.constant(type.dtype.type(value))
-    unrolling.require(1)
-    return unrolling.emit("astype", (variable,), {"dtype": type.dtype}, type)
 
 
 def _item(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
@@ -110,31 +108,23 @@ def _scatter(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     return found
 
 
-def _reduced(unrolling: Unrolling, op: Op) -> list[list[int]]:
-    """Variables of the elements that each element of a reduction's result is made from."""
+def _reduce(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     (operand,) = op.operands
-    if unrolling.tape.types[operand].dtype != unrolling.tape.types[op.result].dtype:
+    if unrolling.tape.types[operand].dtype != type.dtype:
         raise Unsuitable
-    elements = unrolling.elements(operand)
-    axes = op.keyword("axis")
+    elements, axes = unrolling.elements(operand), op.keyword("axis")
     order = [axis for axis in range(elements.ndim) if axis not in axes]
     unrolling.require(elements.size)
     count = math.prod(elements.shape[axis] for axis in axes)
     kept = math.prod(elements.shape[axis] for axis in order)
-    rows = elements.transpose(*order, *axes).reshape(kept, count)
-    return [unrolling.variables(row) for row in rows]
-
-
-def _reduce(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
+    rows = [unrolling.variables(row) for row in elements.transpose(*order, *axes).reshape(kept, count)]
     element, name = TensorType(type.dtype), op.semantics.fold
-    neutral = getattr(np, name).identity
-    found = []
-    for row in _reduced(unrolling, op):
-        if not row and neutral is None:
-            raise Unsuitable
-        found.append(
-            _folded(unrolling, op, name, row, element) if row else unrolling.constant(type.dtype.type(neutral))
-        )
+    if count:
+        found = [_folded(unrolling, op, name, row, element) for row in rows]
+    elif (neutral := getattr(np, name).identity) is None:
+        raise Unsuitable
+    else:
+        found = [unrolling.constant(type.dtype.type(neutral)) for _ in rows]
     return np.array(found, np.int64).reshape(type.shape)
 
 
@@ -149,12 +139,8 @@ def _strands(unrolling: Unrolling, op: Op, row: Sequence[int], element: TensorTy
     if len(row) > 128:
         half = len(row) // 2
         half -= half % 8
-        return unrolling.apply(
-            op,
-            "add",
-            (_strands(unrolling, op, row[:half], element), _strands(unrolling, op, row[half:], element)),
-            element,
-        )
+        pair = [_strands(unrolling, op, part, element) for part in (row[:half], row[half:])]
+        return unrolling.apply(op, "add", pair, element)
     whole = len(row) - len(row) % 8
     level = [_sequential(unrolling, op, "add", row[start:whole:8], element) for start in range(8)]
     while len(level) > 1:

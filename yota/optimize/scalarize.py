@@ -13,7 +13,7 @@ from yota.ir.semantics import MOVES, VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.optimize.rewrite import protected
 from yota.optimize.scalar_ops import unroll
-from yota.optimize.unroll import FUNCTIONS, Elements, Unrolling, Unsuitable
+from yota.optimize.unroll import FUNCTIONS, Unrolling, Unsuitable
 
 # Measured with NumPy 2 on x86-64, in nanoseconds: a float operation in a Python function, a call of a NumPy function
 # on a small array, a view of an array, arithmetic on NumPy scalars, and one element in or out of an array.
@@ -136,25 +136,16 @@ def _assemble(unrolling: Unrolling, variable: int) -> int:
     if not type.size:
         raise Unsuitable
     elements = unrolling.elements(variable)
-    filled = _nonzero(unrolling, elements)
+    # Positions of the elements that are not the constant 0.
+    filled = np.flatnonzero(~np.isin(elements.ravel(), list(unrolling.zeros))).tolist()
     if type.size > _LARGEST_DENSE_OUTPUT and 2 * len(filled) < type.size:
-        return _assemble_sparse(unrolling, elements, filled)
+        if not filled:
+            raise Unsuitable
+        operands = unrolling.variables(elements.ravel()[filled])
+        indices = tuple(tuple(map(int, np.unravel_index(position, type.shape))) for position in filled)
+        return unrolling.emit("scatter", operands, {"shape": type.shape, "indices": indices})
     operands = unrolling.variables(elements)
     found = unrolling.emit("stack", operands, {"axis": 0})
     if unrolling.type(found).dtype != type.dtype:
         raise Unsuitable
     return found if len(type.shape) == 1 else unrolling.emit("reshape", (found,), {"shape": type.shape})
-
-
-def _nonzero(unrolling: Unrolling, elements: Elements) -> list[int]:
-    """Positions of the elements that are not the constant 0."""
-    mask = ~np.isin(elements.ravel(), list(unrolling.zeros))
-    return [int(position) for position in np.flatnonzero(mask)]
-
-
-def _assemble_sparse(unrolling: Unrolling, elements: Elements, filled: list[int]) -> int:
-    if not filled:
-        raise Unsuitable
-    operands = unrolling.variables(elements.ravel()[filled])
-    indices = tuple(tuple(int(i) for i in np.unravel_index(position, elements.shape)) for position in filled)
-    return unrolling.emit("scatter", operands, {"shape": elements.shape, "indices": indices})

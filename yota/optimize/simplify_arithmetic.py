@@ -13,12 +13,6 @@ from yota.optimize.case import Case, Rule
 _LARGEST_EXPONENT = 64
 
 
-def _first_power(case: Case) -> int | None:
-    """``x ** 1`` to ``x``."""
-    value = case.value(case.operands[1])
-    return case.same(case.operands[0]) if value is not None and value == 1 else None
-
-
 def _constant_power(case: Case) -> int | None:
     """A small integer power as a chain of products; a negative one as the reciprocal of a chain."""
     base, exponent = case.operands
@@ -76,7 +70,8 @@ def _multiply_by_one(case: Case) -> int | None:
     return next((each for each in found if each is not None), None)
 
 
-def _divide_by_one(case: Case) -> int | None:
+def _by_one(case: Case) -> int | None:
+    """``x / 1`` and ``x ** 1`` to ``x``."""
     return case.same(case.operands[0]) if _is(case, case.operands[1], 1) else None
 
 
@@ -248,11 +243,11 @@ def _is_plain(case: Case, variable: int, value: Any) -> bool:
 
 EXACT: dict[str, tuple[Rule, ...]] = {
     "multiply": (_multiply_by_one, _multiply_by_minus_one, _square, _sign_out),
-    "divide": (_divide_by_one, _sign_out),
+    "divide": (_by_one, _sign_out),
     "negative": (_double_negation, _negate_coefficient),
     "add": (_add_negative, _zero_sum),
     "subtract": (_subtract_negative, _zero_difference),
-    "power": (_first_power,),
+    "power": (_by_one,),
     "positive": (_identity,),
     "copy": (_identity,),
     "real": (_identity_on_reals,),

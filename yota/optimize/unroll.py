@@ -8,7 +8,7 @@ pivots would be decisions, is shorter.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -174,11 +174,18 @@ class _Matrix:
             product = self.apply("multiply", int(self.entries[rows[place], column]), inner)
             signed.append(((place + number) % 2 == 0, product))
         # A positive term first, so that nothing is negated.
-        signed.sort(key=lambda item: not item[0])
-        total = signed[0][1]
-        for positive, product in signed[1:]:
-            total = self.apply("add" if positive else "subtract", total, product)
-        return total
+        return self.total(sorted(signed, key=lambda item: not item[0]))
+
+    def total(self, terms: Iterable[tuple[bool, int]]) -> int:
+        """The sum of terms with their signs."""
+        found: int | None = None
+        for positive, term in terms:
+            if found is not None:
+                found = self.apply("add" if positive else "subtract", found, term)
+            else:
+                found = term if positive else self.apply("negative", term)
+        assert found is not None
+        return found
 
     def cofactor(self, row: int, column: int) -> tuple[bool, int]:
         """Whether it is positive, and the minor without one row and one column."""
@@ -249,17 +256,10 @@ def _solve(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     bottom = matrix.determinant()
     found = np.empty(known.shape, np.int64)
     for row, column in np.ndindex(known.shape):
-        total: int | None = None
         order = sorted(range(matrix.size), key=lambda each: (each + row) % 2)
-        for each in order:
-            positive, minor = matrix.cofactor(each, row)
-            product = matrix.apply("multiply", minor, int(known[each, column]))
-            if total is None:
-                total = product if positive else matrix.apply("negative", product)
-            else:
-                total = matrix.apply("add" if positive else "subtract", total, product)
-        assert total is not None
-        found[row, column] = matrix.apply("divide", total, bottom)
+        minors = ((*matrix.cofactor(each, row), int(known[each, column])) for each in order)
+        terms = ((positive, matrix.apply("multiply", minor, right)) for positive, minor, right in minors)
+        found[row, column] = matrix.apply("divide", matrix.total(terms), bottom)
     return found.reshape(type.shape)
 
 

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from yota.errors import YotaError
 from yota.ir.operators import BINARY, COMPARISONS
@@ -99,13 +99,14 @@ def _special() -> dict[str, Callable[..., Any]]:
     return special(context())
 
 
-class _Digits(Algebra):
-    """Numbers of mpmath's."""
+class Digits(Algebra):
+    """Numbers of mpmath's; a function that is known in double precision only raises NotPreciseError."""
 
     def __init__(self, registry: Registered) -> None:
         self.registry = registry
 
     def literal(self, value: Any) -> Any:
+        """A number of mpmath's."""
         mp = context()
         if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
             return value
@@ -117,12 +118,14 @@ class _Digits(Algebra):
         return mp.mpf(repr(value) if isinstance(value, float) else value)
 
     def leaf(self, expression: Expression, names: Mapping[str, Any]) -> Any:
+        """What a name stands for."""
         if not isinstance(expression, Name):
             raise NotPreciseError(f"`{show(expression)}` has no value of one element")
         found = names[expression.id]
         return self.literal(found.value) if isinstance(found, Static) else found
 
     def call(self, call: Call, names: Mapping[str, Any]) -> Any:
+        """A function of mpmath's, or what the primal of a rule says."""
         if call.function == "item":
             number = dict(call.keywords).get("index", call.arguments[-1])
             assert isinstance(number, Literal)
@@ -137,14 +140,6 @@ class _Digits(Algebra):
         if call.function in heads():
             return _head(call.function, arguments)
         return primal(self.registry.rules(call.function)[0], self.registry)(*arguments)
-
-
-def value(expression: Expression, names: Mapping[str, Any], registry: Registered) -> Any:
-    """``expression`` at 50 digits.
-
-    Raises NotPreciseError if it calls a function that is known in double precision only.
-    """
-    return _Digits(registry).of(expression, names)
 
 
 def _head(name: str, arguments: list[Any]) -> Any:
@@ -192,7 +187,7 @@ def primal(rule: Rule, registry: Registered, result: str | None = None) -> Calla
             handles = list(operands)
             if len(operands) != len(parameters):
                 handles, _ = bind(rule, handles, defaults(rule))
-            return value(body, {**statics(rule), **dict(zip(parameters, handles, strict=True))}, registry)
+            return Digits(registry).of(body, {**statics(rule), **dict(zip(parameters, handles, strict=True))})
 
         return function
     if rule.name not in heads() or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):
@@ -214,22 +209,11 @@ def _root(rule: Rule, equation: Expression, registry: Registered) -> Callable[..
             raise ValueError(f"{rule.name} has no value here")
 
         def residual(root: Any) -> Any:
-            return value(equation, {**given, rule.results[0]: root}, registry)
+            return Digits(registry).of(equation, {**given, rule.results[0]: root})
 
         return mp.findroot(residual, mp.mpf(float(near)), tol=mp.mpf(10) ** (-2 * mp.dps + 10), maxsteps=60)
 
     return function
-
-
-class At(NamedTuple):
-    """What holds at a point.
-
-    slope: derivative of a result by an operand.
-    names: numbers that the operands and results stand for.
-    """
-
-    slope: Any
-    names: dict[str, Any]
 
 
 def numbers(point: Mapping[str, Any]) -> list[Any]:
@@ -237,15 +221,17 @@ def numbers(point: Mapping[str, Any]) -> list[Any]:
     return [value if isinstance(value, int) else context().mpf(value) for value in point.values()]
 
 
-def at(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> At:
-    """The derivative of ``result`` by ``name``; to be called while `LOCK` is held.
+def at(
+    rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered
+) -> tuple[Any, dict[str, Any]]:
+    """The derivative of ``result`` by ``name``, and the values of operands and results; call it while `LOCK` is held.
 
     Raises NotPreciseError if the function is known in double precision only.
     """
     function, arguments = primal(rule, registry, result), numbers(point)
     names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
     names |= {each: primal(rule, registry, each)(*arguments) for each in rule.results}
-    return At(derivative(function, arguments, list(point).index(name)), names)
+    return derivative(function, arguments, list(point).index(name)), names
 
 
 def derivative(function: Callable[..., Any], arguments: list[Any], position: int) -> Any:

@@ -85,9 +85,6 @@ class ExpressionReader:
             raise self._refuse(tree)
         return self.source.mark(getattr(self, reader)(tree, depth + 1), tree)  # type: ignore[no-any-return]
 
-    def _made(self, function: str, *arguments: Expression) -> Expression:
-        return Call(function, arguments)
-
     def _refuse(self, tree: ast.AST) -> RuleError:
         what, write = _INSTEAD.get(type(tree), (f"`{type(tree).__name__}`", "numbers, names, operators and calls"))
         text = self.source.excerpt
@@ -140,9 +137,9 @@ class ExpressionReader:
             operand = self._read(tree.operand, depth)
             if isinstance(operand, Literal) and isinstance(operand.value, (int, float, complex)):
                 return Literal(-operand.value)
-            return self._made("negative", operand)
+            return Call("negative", (operand,))
         if isinstance(tree.op, ast.UAdd):
-            return self._made("positive", self._read(tree.operand, depth))
+            return Call("positive", (self._read(tree.operand, depth),))
         what = "`not` and `~` are not part of the rule language"
         raise self.source.fault(tree, what, write=f"logical_not({self.source.excerpt(tree.operand)})")
 
@@ -153,7 +150,7 @@ class ExpressionReader:
             what = "this operator is not part of the rule language"
             write = f"{name}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})"
             raise self.source.fault(tree, what, write=write)
-        return self._made(function, self._read(tree.left, depth), self._read(tree.right, depth))
+        return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
 
     def _compare(self, tree: Any, depth: int) -> Expression:
         function = OPERATORS.get(type(tree.ops[0]))
@@ -161,7 +158,7 @@ class ExpressionReader:
             what = "a comparison has two sides and one of == != < <= > >="
             write = self._split(tree) if function else f"{self.source.excerpt(tree.left)} == ..."
             raise self.source.fault(tree, what, write=write)
-        return self._made(function, self._read(tree.left, depth), self._read(tree.comparators[0], depth))
+        return Call(function, (self._read(tree.left, depth), self._read(tree.comparators[0], depth)))
 
     def _split(self, tree: ast.Compare) -> str:
         """A chain of comparisons as a conjunction of its first two."""

@@ -113,8 +113,8 @@ def miss(
         return float(off)
 
 
-def derivative(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> oracle.At:
-    """The derivative to the digits that are being worked with, computed once, whatever is held against it."""
+def derivative(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> Any:
+    """What `oracle.at` gives, to the digits that are being worked with; computed once, whatever is held against it."""
     # Wrong versions of a rule have its text, and so the same function.
     key = ("at", rule.source or rule, rule.name, result, name, tuple(point.items()), oracle.context().dps)
     return once(registry, key, lambda: oracle.at(rule, result, name, point, registry))
@@ -136,7 +136,7 @@ def residual(
     with oracle.LOCK, mp.workdps(digits):
         exact, names = derivative(rule, result, name, point, registry)
         try:
-            claimed = oracle.value(registry.partial(rule, name, result), names, registry)
+            claimed = oracle.Digits(registry).of(registry.partial(rule, name, result), names)
         except (ZeroDivisionError, ValueError) as fault:
             # mpmath cannot tell the sum of a series from zero; all else is a pole, where the function has a derivative.
             is_pole = "zeroprec" not in str(fault) and mp.isfinite(exact)
@@ -164,7 +164,7 @@ def _condition(rule: Rule, result: str, name: str, point: Mapping[str, Any], reg
         return oracle.derivative(function, list(operands), list(point).index(name))
 
     def compute() -> Any:
-        exact = derivative(rule, result, name, point, registry).slope
+        exact, _ = derivative(rule, result, name, point, registry)
         moving = [number for number, value in enumerate(arguments) if not isinstance(value, int)]
         return sum(abs(oracle.derivative(slope, arguments, each) * arguments[each] / exact) for each in moving)
 

@@ -83,6 +83,11 @@ CONTRACTIONS: list[tuple[str, list[tuple[int, ...]]]] = [
     ("i->i", [(2,)]),
 ]
 
+FACTORS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    *(((3,), (3,)), ((2, 3), (3,)), ((5, 2, 3), (3,)), ((4, 5, 2, 3), (3,)), ((3,), (3, 4)), ((3,), (5, 3, 4))),
+    *(((2, 3), (3, 4)), ((6, 5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)), ((6, 1, 2, 3), (5, 3, 4))),
+]
+
 CASES: list[Case] = [
     *(("sum", (real(*shape),), {"axis": axis, "keepdims": kept}) for shape, axis, kept in REDUCED),
     *(("prod", (real(*shape, shift=1.5),), {"axis": axis, "keepdims": kept}) for shape, axis, kept in REDUCED),
@@ -132,21 +137,7 @@ CASES: list[Case] = [
     ("conjugate", (compound(3),), {}),
     ("astype", (real(3),), {"dtype": np.dtype("complex128")}),
     ("astype", (compound(3),), {"dtype": np.dtype("float64")}),
-    ("matmul", (real(3), real(3, seed=2)), {}),
-    ("matmul", (compound(3), compound(3, seed=2)), {}),
-    ("matmul", (real(2, 3), real(3)), {}),
-    ("matmul", (compound(2, 3), compound(3)), {}),
-    ("matmul", (real(5, 2, 3), real(3)), {}),
-    ("matmul", (compound(4, 5, 2, 3), compound(3)), {}),
-    ("matmul", (real(3), real(3, 4)), {}),
-    ("matmul", (compound(3), compound(3, 4)), {}),
-    ("matmul", (compound(3), compound(5, 3, 4)), {}),
-    ("matmul", (real(2, 3), real(3, 4)), {}),
-    ("matmul", (compound(2, 3), compound(3, 4)), {}),
-    ("matmul", (compound(6, 5, 2, 3), compound(3, 4)), {}),
-    ("matmul", (real(2, 3), real(5, 3, 4)), {}),
-    ("matmul", (compound(5, 2, 3), compound(5, 3, 4)), {}),
-    ("matmul", (real(6, 1, 2, 3), real(5, 3, 4)), {}),
+    *(("matmul", (make(*left), make(*right, seed=2)), {}) for left, right in FACTORS for make in (real, compound)),
     *(
         ("einsum", tuple(real(*shape, seed=i) for i, shape in enumerate(shapes)), {"subscripts": text})
         for text, shapes in CONTRACTIONS
