@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.rules.ulps import excess
 from yota.rules.algebras.sympy_functions import exactly
 from yota.rules.language.syntax import parse
-from yota.rules.laws.trials import excess
 from yota.rules.proof.mutants import mutants
 from yota.rules.registry import registry
 

@@ -41,6 +41,11 @@ def _stack(*operands: Any, axis: int) -> Any:
     return np.stack(operands, axis=axis)
 
 
+def strides(x: Any) -> Any:
+    """The strides of an array."""
+    return np.array(np.asarray(x).strides)
+
+
 def stop_gradient(x: Any) -> Any:
     """``x`` itself, which has no derivative."""
     return x
@@ -48,42 +53,27 @@ def stop_gradient(x: Any) -> Any:
 
 _EXPANDED: dict[str, Callable[..., Any]] = {"stop_gradient": lambda emitter, operands, static: operands[0]}
 """How primitives are written that are gone once a tape is differentiated."""
-_SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
-    "getitem": ("yota.ir.indexing.getitem", False, indexing.getitem),
-    "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
-    "deposit": ("yota.ir.indexing.deposit", False, indexing.deposit),
-    "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
-    "strides": ("yota.ir.catalog.strides", False, lambda x: np.array(np.asarray(x).strides)),
-    "call": ("yota.ir.calls.call", False, calls.call),
-    "astype": ("yota.ir.catalog.astype", True, astype),
-    "item": ("yota.ir.catalog.item", False, item),
-    "stop_gradient": ("yota.ir.catalog.stop_gradient", True, stop_gradient),
-    "where": ("numpy.where", True, np.where),
-    "real": ("numpy.real", True, np.real),
-    "imag": ("numpy.imag", True, np.imag),
-    "reshape": ("numpy.reshape", False, _reshape),
-    "broadcast_to": ("numpy.broadcast_to", False, np.broadcast_to),
-    "einsum": (
-        "numpy.einsum",
-        False,
-        lambda *operands, subscripts: np.einsum(subscripts, *operands, optimize=len(operands) > 2),
-    ),
-    "concatenate": ("numpy.concatenate", False, lambda *operands, axis: np.concatenate(operands, axis=axis)),
-    "stack": ("numpy.stack", False, _stack),
-    "sinc": ("numpy.sinc", True, np.sinc),
-    "_bessel_order": ("yota.ir.orders.bessel_order", True, orders.bessel_order),
-    "_hankel_order": ("yota.ir.orders.hankel_order", True, orders.hankel_order),
-    "_beta_order": ("yota.ir.incomplete.beta_order", True, incomplete.beta_order),
-    "_gamma_order": ("yota.ir.incomplete.gamma_order", True, incomplete.gamma_order),
-    "cofactors": ("yota.ir.factors.cofactors", False, factors.cofactors),
-    "lstsq_solution": ("yota.ir.factors.lstsq_solution", False, factors.lstsq_solution),
-    **{name: (f"numpy.linalg.{name}", False, getattr(np.linalg, name)) for name in ("inv", "solve", "pinv")},
+_ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    **{each.__name__: each for each in (astype, stop_gradient, np.where, np.real, np.imag, np.sinc)},
+    **{f"_{each.__name__}": each for each in (orders.bessel_order, orders.hankel_order)},
+    **{f"_{each.__name__}": each for each in (incomplete.beta_order, incomplete.gamma_order)},
 }
-_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
-    "eig": ("yota.ir.factors.eig", factors.eig),
-    "full_qr": ("yota.ir.factors.full_qr", factors.full_qr),
-    "full_svd": ("yota.ir.factors.full_svd", factors.full_svd),
-    **{name: (f"numpy.linalg.{name}", getattr(np.linalg, name)) for name in ("eigh", "qr", "slogdet", "svd")},
+_TENSOR: dict[str, Callable[..., Any]] = {
+    **{each.__name__: each for each in (indexing.getitem, indexing.setitem, indexing.deposit, indexing.scatter)},
+    **{each.__name__: each for each in (calls.call, item, factors.cofactors, factors.lstsq_solution, strides)},
+    **{name: getattr(np.linalg, name) for name in ("inv", "solve", "pinv")},
+}
+_KEYWORDS: dict[str, Callable[..., Any]] = {
+    "reshape": _reshape,
+    "broadcast_to": np.broadcast_to,
+    "einsum": lambda *operands, subscripts: np.einsum(subscripts, *operands, optimize=len(operands) > 2),
+    "concatenate": lambda *operands, axis: np.concatenate(operands, axis=axis),
+    "stack": _stack,
+}
+"""NumPy's functions with operands one by one, and all else by keyword."""
+_SEVERAL: dict[str, Callable[..., Any]] = {
+    **{each.__name__: each for each in (factors.eig, factors.full_qr, factors.full_svd)},
+    **{name: getattr(np.linalg, name) for name in ("eigh", "qr", "slogdet", "svd")},
 }
 """Functions with several results."""
 _TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR)}
@@ -100,11 +90,13 @@ def primitive(name: str) -> Primitive:
     """
     if name in _TYPED:
         return _TYPED[name]
-    if name in _SPECIAL:
-        target, elementwise, function = _SPECIAL[name]
-        return Primitive(name, target, elementwise, function, _EXPANDED.get(name))
-    if name in _SEVERAL:
-        return Primitive(name, _SEVERAL[name][0], False, _SEVERAL[name][1], None, "tensor")
+    if name in _KEYWORDS:
+        return Primitive(name, f"numpy.{name}", False, _KEYWORDS[name])
+    for table in (_ELEMENTWISE, _TENSOR, _SEVERAL):
+        if name in table:
+            own, several = table[name], "tensor" if table is _SEVERAL else ""
+            target = f"{own.__module__}.{own.__name__}"
+            return Primitive(name, target, table is _ELEMENTWISE, own, _EXPANDED.get(name), several)
     found = original(getattr(np, name, None))
     if not callable(found) or isinstance(found, type):
         raise KeyError(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, overload
 
 from yota.ir.indexing import Slice
@@ -18,6 +19,7 @@ _LONGEST_WINDOW = 64
 """Neighbours that a trip may read, each trip others."""
 _FEWEST = 1024
 """Ops that repeat from which on they are kept as columns."""
+_result = attrgetter("result")
 
 
 def static_key(op: Op, number: int) -> Hashable:
@@ -206,24 +208,15 @@ class Recorded(Sequence[Op]):
     def find(self, variable: int) -> Op | None:
         """The op that defines ``variable``; variables ascend."""
         for part in reversed(self.parts):
-            results = part.results if isinstance(part, Repeating) else _Results(part)
-            number = bisect_left(results, variable)
+            if isinstance(part, Repeating):
+                number = bisect_left(part.results, variable)
+            else:
+                number = bisect_left(part, variable, key=_result)
             if number < len(part):
                 found = part[number]
                 if found.result == variable:
                     return found
         return None
-
-
-class _Results(Sequence[int]):
-    def __init__(self, ops: Sequence[Op]) -> None:
-        self._ops = ops
-
-    def __len__(self) -> int:
-        return len(self._ops)
-
-    def __getitem__(self, number: Any) -> Any:
-        return self._ops[number].result
 
 
 class Recorder(TapeBuilder):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TapeError
-from yota.ir.extents import Extent, Sizes, at_sample, extent_of, extents_in
+from yota.ir.extents import Sizes, at_sample, extent_of, extents_in
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, TupleType, tuple_of, type_of
 
@@ -24,7 +24,9 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
     """
     found = next(extents_in((operands, static)), None)
     if found is not None:
-        return _at_all(primitive, operands, static, found)
+        # The type for shapes with extents is inferred at each sample of the sizes.
+        samples = [(at_sample(operands, number), at_sample(static, number)) for number in range(len(found.values))]
+        return _joined([infer(primitive, *each) for each in samples], found.sizes)
     if primitive.typed is not None:
         return primitive.typed(operands, static)
     if primitive.elementwise:
@@ -36,16 +38,6 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
         element = _probe(primitive, probes, static)
         return TensorType(element.dtype, shape, all(operand.weak for operand in operands))
     return _probe(primitive, operands, static)
-
-
-def _at_all(
-    primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...], extent: Extent
-) -> TensorType:
-    """The type for shapes with extents, inferred at each sample of the sizes."""
-    count = range(len(extent.values))
-    return _joined(
-        [infer(primitive, at_sample(operands, number), at_sample(static, number)) for number in count], extent.sizes
-    )
 
 
 def _joined(types: Sequence[TensorType], sizes: Sizes) -> TensorType:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import DifferentiationError
+from yota.ir.catalog import original
 
 _MOST = 4
 """Of so many matrices factors are kept, each as long as somebody holds the numbers of the matrix."""
@@ -52,8 +53,7 @@ class Direct:
         pointers[1:] = np.cumsum(np.bincount(columns, minlength=count))
         found = [np.ascontiguousarray(data), np.asarray(rows, dtype=np.intc), pointers]
         # While a trace runs, what records stands in the place of the compiled function.
-        factor = getattr(kernel.gstrf, "recorded_from", kernel.gstrf)
-        return factor(
+        return original(kernel.gstrf)(
             count, len(data), *found, csc_construct_func=sparse.csc_array, ilu=False, options=dict(self.options)
         )
 
@@ -97,9 +97,8 @@ class Banded:
         rows, columns = (columns, rows) if transposed else (rows, columns)
         band = np.zeros((below + above + 1, len(b)), data.dtype)
         band[above + rows - columns, columns] = data
-        found = importlib.import_module("scipy.linalg").solve_banded
-        plain = getattr(found, "recorded_from", found)
-        return plain((below, above), band, b, check_finite=False)
+        solve_banded = original(importlib.import_module("scipy.linalg").solve_banded)
+        return solve_banded((below, above), band, b, check_finite=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,10 +133,8 @@ class Iterative:
         near = self.preconditioner
         if near is not None and transposed:
             near = solver.aslinearoperator(near).T
-        function = getattr(solver, self.name)
-        function = getattr(function, "recorded_from", function)
         given = {} if near is None else {"M": near}
-        found, info = function(matrix, b, **given, **dict(self.options))
+        found, info = original(getattr(solver, self.name))(matrix, b, **given, **dict(self.options))
         if info:
             raise DifferentiationError(
                 f"scipy.sparse.linalg.{self.name} did not converge (info {info}), and its result has no derivative; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -234,16 +234,16 @@ def _fields(kind: type) -> dict[str, bool]:
     return {}
 
 
-def dimensions(spec: Spec) -> Iterator[str]:
+def dimensions(spec: Spec) -> list[str]:
     """Names of the extents in ``spec``, in order of appearance; `REST` if it has further axes."""
-    if isinstance(spec, Array):
-        yield from (extent for extent in spec.shape if isinstance(extent, str))
-    elif isinstance(spec, Sequence):
-        for item in spec.items:
-            yield from dimensions(item)
-    elif isinstance(spec, (Table, Record)):
-        for _, part in spec.items if isinstance(spec, Table) else spec.fields:
-            yield from dimensions(part)
+    found: list[str] = []
+
+    def collected(shape: _Shape) -> _Shape:
+        found.extend(extent for extent in shape if isinstance(extent, str))
+        return shape
+
+    _mapped(spec, collected)
+    return found
 
 
 def resolved(spec: Spec, sizes: Mapping[str, int]) -> Spec:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,15 +98,11 @@ def _mentions(folder: str) -> bool:
             names = [entry.path for entry in entries if entry.name.endswith(("-info", ".egg"))]
     except OSError:
         return False
-    return any(_has_group(os.path.join(name, "entry_points.txt")) for name in names)
-
-
-def _has_group(file: str) -> bool:
-    try:
-        with open(file, "rb") as stream:
-            return f"[{_GROUP}]".encode() in stream.read()
-    except OSError:
-        return False
+    for name in names:
+        with suppress(OSError), open(os.path.join(name, "entry_points.txt"), "rb") as stream:
+            if f"[{_GROUP}]".encode() in stream.read():
+                return True
+    return False
 
 
 class Packages:

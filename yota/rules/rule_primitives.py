@@ -64,7 +64,9 @@ def _settled(result: str, slope: Expression, eps: float) -> Expression:
 
 def make(rule: Rule, registry: Registered) -> Primitive:
     """The primitive that ``rule`` describes."""
-    several = _several(rule)
+    several: OneOf["", "elementwise", "tensor"] = ""
+    if len(rule.results) > 1:
+        several = "elementwise" if rule.kind == "elementwise" else "tensor"
     elementwise = rule.kind == "elementwise" and not several
     if rule.target is None:
         body = _expansion(rule.name, registry)
@@ -85,12 +87,6 @@ def make(rule: Rule, registry: Registered) -> Primitive:
         elementwise = function.signature is None and function.nout == 1
     shared = _shared(rule, registry)
     return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target), None, several, shared=shared)
-
-
-def _several(rule: Rule) -> OneOf["", "elementwise", "tensor"]:
-    if len(rule.results) == 1:
-        return ""
-    return "elementwise" if rule.kind == "elementwise" else "tensor"
 
 
 def _shared(rule: Rule, registry: Registered) -> Shared | None:

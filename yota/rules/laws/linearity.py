@@ -98,14 +98,15 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
     except RuleError:
         return False
     given: dict[str, Any] = {}
-    for name, operand in zip(_parameters(rule, len(operands)), operands, strict=False):
-        given.setdefault(name, []).append(operand)
+    names = [parameter.name for parameter in rule.operands]
+    for number, operand in enumerate(operands):
+        given.setdefault(names[min(number, len(names) - 1)], []).append(operand)
     dependent = {name for name, values in given.items() if any(map(mentions_adjoint, values))}
     if dependent == {rule.linear}:
         return True
     moving = dependent | set(rule.results)
     for parameter in rule.operands:
-        derivative = _derivative(rule, parameter.name)
+        derivative = rule.partials.get((rule.results[0], parameter.name)) or rule.adjoints.get(parameter.name)
         if parameter.name in dependent:
             if derivative is None or is_zero(derivative) or refusal(derivative) or _mentions(derivative, moving):
                 return False
@@ -114,15 +115,6 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
             if not all(map(is_zero, added)):
                 return False
     return True
-
-
-def _parameters(rule: Rule, count: int) -> list[str]:
-    names = [parameter.name for parameter in rule.operands]
-    return names + names[-1:] * (count - len(names))
-
-
-def _derivative(rule: Rule, parameter: str) -> Expression | None:
-    return rule.partials.get((rule.results[0], parameter)) or rule.adjoints.get(parameter)
 
 
 def _mentions(expression: Expression, names: set[str]) -> bool:
@@ -153,7 +145,10 @@ class _Numbers(Algebra):
         for _, argument in call.keywords:
             self.of(argument, names)
         if call.function == "power" and len(values) == 2:
-            self._check_exponent(call, values[1])
+            exponent = values[1]
+            if isinstance(exponent, (int, float)) and abs(exponent) > _EXPONENT:
+                what = f"the exponent is larger than {_EXPONENT}"
+                raise self.case.fault(call, what, write="exp(p * log(x)), if that is meant")
         if call.keywords or not values or not all(isinstance(value, (int, float, complex)) for value in values):
             return None
         try:
@@ -169,8 +164,3 @@ class _Numbers(Algebra):
         except (KeyError, TypeError, AttributeError):
             return None
         return found
-
-    def _check_exponent(self, call: Call, exponent: Any) -> None:
-        if isinstance(exponent, (int, float)) and abs(exponent) > _EXPONENT:
-            what = f"the exponent is larger than {_EXPONENT}"
-            raise self.case.fault(call, what, write="exp(p * log(x)), if that is meant")

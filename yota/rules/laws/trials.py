@@ -64,19 +64,6 @@ def results(rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], re
     return tuple(found) if len(rule.results) > 1 else (found,)
 
 
-def excess(
-    rule: Rule,
-    parameter: str,
-    point: Mapping[str, float],
-    registry: Registered,
-    digits: int = oracle.DIGITS,
-    result: str | None = None,
-) -> float:
-    """By how much the partial, computed with NumPy, misses its value at 50 digits; see `miss`."""
-    found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry, result)
-    return miss(rule, parameter, point, complex(found), registry, digits=digits, result=result)
-
-
 def miss(
     rule: Rule,
     parameter: str,
@@ -172,10 +159,6 @@ def _condition(rule: Rule, result: str, name: str, point: Mapping[str, Any], reg
     return once(registry, key, compute)
 
 
-def _scalar(value: Any) -> Any:
-    return value if isinstance(value, int) else np.float64(value)
-
-
 def _close(found: complex, exact: Any, large: float) -> bool:
     if math.isnan(abs(found)):
         return False
@@ -183,12 +166,14 @@ def _close(found: complex, exact: Any, large: float) -> bool:
 
 
 def adjoint(
-    rule: Rule, position: int, operands: Sequence[Any], keywords: Mapping[str, Any], seed: Any, registry: Registered
+    rule: Rule,
+    position: int,
+    operands: Sequence[Any],
+    keywords: Mapping[str, Any],
+    seeds: Sequence[Any],
+    registry: Registered,
 ) -> Any:
-    """What the rule gives for the adjoint of the operand at ``position``, if the result's is ``seed``.
-
-    For several results ``seed`` is a tuple.
-    """
+    """What the rule gives for the adjoint of the operand at ``position``, if those of the results are ``seeds``."""
     names: dict[str, Any] = {name: Static(value) for name, value in keywords.items()}
     rest = iter(operands)
     for parameter in rule.operands:
@@ -198,11 +183,11 @@ def adjoint(
     parameter = _parameter(rule, position)
     with np.errstate(all="ignore"):
         names |= dict(zip(rule.results, results(rule, operands, keywords, registry), strict=True))
-        seeds = dict(zip(rule.results, seed if len(rule.results) > 1 else (seed,), strict=True))
+        slopes = dict(zip(rule.results, seeds, strict=True))
         if rule.kind == "elementwise":
-            partials = {each: evaluate(registry.partial(rule, parameter.name, each), names, registry) for each in seeds}
-            return sum(slope * np.conjugate(partials[each]) for each, slope in seeds.items())
-        given = {f"d[{each}]": slope for each, slope in seeds.items()}
+            partials = (evaluate(registry.partial(rule, parameter.name, each), names, registry) for each in slopes)
+            return sum(slope * np.conjugate(each) for slope, each in zip(slopes.values(), partials, strict=True))
+        given = {f"d[{each}]": slope for each, slope in slopes.items()}
         body = rule.adjoints[parameter.name]
         if body == Literal(0):
             return np.zeros_like(operands[position])
@@ -247,7 +232,7 @@ def direction_error(
             for step in (_STEP, -_STEP)
         )
         seeds = tuple(random_like(random, each) for each in ahead)
-        found = adjoint(rule, position, operands, keywords, seeds if len(seeds) > 1 else seeds[0], registry)
+        found = adjoint(rule, position, operands, keywords, seeds, registry)
         if np.shape(found) != np.shape(operand):
             shapes = f"{np.shape(found)} for an operand of shape {np.shape(operand)}"
             assert rule.kind == "elementwise", f"{rule.name}: the adjoint has shape {shapes}"

@@ -84,7 +84,8 @@ def one_element(case: Inspection) -> None:
         name = call.function
         if name in STATIC_FUNCTIONS or name in _ELEMENTWISE_MACROS or name == "item":
             continue
-        if name in MACROS or not _is_elementwise(case.registry, name):
+        known = case.registry
+        if name in MACROS or not (known.rules(name)[0].kind == "elementwise" or known.primitive(name).elementwise):
             what = f"`{name}` is not elementwise, and the rule speaks of one element"
             raise case.fault(call, what, write="@tensor in place of @elementwise, and adjoints in place of partials")
 
@@ -115,10 +116,6 @@ def _results(case: Inspection, expression: Expression | None) -> int:
     if not isinstance(expression, Call) or not case.registry.knows(expression.function):
         return 1
     return len(case.registry.rules(expression.function)[0].results)
-
-
-def _is_elementwise(registry: Registered, name: str) -> bool:
-    return registry.rules(name)[0].kind == "elementwise" or registry.primitive(name).elementwise
 
 
 def keywords(case: Inspection) -> None:

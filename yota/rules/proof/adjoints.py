@@ -95,8 +95,7 @@ def _adjoint(
     rule: Rule, position: int, given: Sequence[Any], specimen: Specimen, seeds: tuple[Any, ...], registry: Registry
 ) -> Any:
     """The adjoint that the rule gives."""
-    seed = seeds if len(seeds) > 1 else seeds[0]
-    return np.asarray(trials.adjoint(rule, position, given, specimen.keywords, seed, registry))
+    return np.asarray(trials.adjoint(rule, position, given, specimen.keywords, seeds, registry))
 
 
 def _refuse(found: Any, own: Any, is_wide: bool) -> None:

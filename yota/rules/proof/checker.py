@@ -13,7 +13,6 @@ from yota.errors import RuleError
 from yota.rules.algebras.sympy_functions import exactly
 from yota.rules.functions import resolve
 from yota.rules.language.model import Rule
-from yota.rules.language.rule_text import Source
 from yota.rules.language.syntax import parse_all
 from yota.rules.laws import all_laws as laws
 from yota.rules.loading import read_file
@@ -88,8 +87,8 @@ def prove_file(path: Path, points: int = POINTS, shown: Callable[[Sequence[Rule]
     known = registry() if shipped else registry().with_rules(rules)
     if not shipped:
         import_used(rules, known)
-    wrong = _faults(source, rules, known, shipped)
-    report.faults += wrong
+    faults = laws.faults(source, rules, known, None if shipped else registry())
+    report.faults += map(str, faults if shipped else (*absent(source, rules), *faults))
     broken = [int(text[len(str(path)) + 1 :].split(":")[0]) for text in report.faults]
     for rule in shown(rules):
         last = rule.line + rule.source.count("\n")
@@ -101,9 +100,3 @@ def prove_file(path: Path, points: int = POINTS, shown: Callable[[Sequence[Rule]
         except FAULTS as fault:
             report.findings.append(failed(rule, "proof", "", fault))
     return report
-
-
-def _faults(source: Source, rules: Sequence[Rule], known: Registry, shipped: bool) -> list[str]:
-    if shipped:
-        return [str(fault) for fault in laws.faults(source, rules, known)]
-    return [str(fault) for fault in (*absent(source, rules), *laws.faults(source, rules, known, registry()))]

@@ -172,12 +172,11 @@ def _is_whole(rule: Rule, mutant: Mutant, known: Registry) -> bool:
 def _same_adjoints(wrong: Rule, rule: Rule, specimen: Specimen, known: Registry) -> bool:
     found = results(rule, specimen.operands, specimen.keywords, known)
     random = np.random.default_rng(4)
-    drawn = tuple(random.standard_normal(each.shape).astype(each.dtype) for each in found)
-    seed = drawn if len(drawn) > 1 else drawn[0]
+    seeds = tuple(random.standard_normal(each.shape).astype(each.dtype) for each in found)
     for position in differentiable(rule, specimen.operands):
         try:
             one, other = (
-                np.asarray(trials.adjoint(each, position, specimen.operands, specimen.keywords, seed, known))
+                np.asarray(trials.adjoint(each, position, specimen.operands, specimen.keywords, seeds, known))
                 for each in (wrong, rule)
             )
         except FAULTS:

@@ -73,11 +73,12 @@ def _differs(rule: Rule, result: str, point: Point, registry: Registry) -> float
 
 
 def _off(rule: Rule, result: str, point: Point, registry: Registry, dtype: Any) -> float:
-    """By how many ulps the form misses the function, after what a rounding of the operands explains."""
+    """By how many ulps the form misses the function."""
     return _missed(rule, result, point, registry, float(_form(rule, result, point, registry, dtype)), dtype)
 
 
 def _missed(rule: Rule, result: str, point: Point, registry: Registry, found: float, dtype: Any) -> float:
+    """By how many ulps a number misses the function, after what a rounding of the operands explains."""
     mp, small = digits.context(), np.finfo(dtype)
     with digits.LOCK:
         try:
