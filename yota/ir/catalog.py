@@ -94,9 +94,9 @@ def primitive(name: str) -> Primitive:
         return Primitive(name, f"numpy.{name}", False, _KEYWORDS[name])
     for table in (_ELEMENTWISE, _TENSOR, _SEVERAL):
         if name in table:
-            own, several = table[name], "tensor" if table is _SEVERAL else ""
-            target = f"{own.__module__}.{own.__name__}"
-            return Primitive(name, target, table is _ELEMENTWISE, own, _EXPANDED.get(name), several)
+            own = table[name]
+            target, expand = f"{own.__module__}.{own.__name__}", _EXPANDED.get(name)
+            return Primitive(name, target, table is _ELEMENTWISE, own, expand, "tensor" if table is _SEVERAL else "")
     found = original(getattr(np, name, None))
     if not callable(found) or isinstance(found, type):
         raise KeyError(name)

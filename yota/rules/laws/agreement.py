@@ -93,7 +93,7 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
             claimed, exact, error = trials.residual(rule, result, parameter, point, case.registry)
             if error <= tolerance or claimed in (math.inf, -math.inf):
                 continue
-            found = f"{_shown(claimed)} at {{}}, where the derivative is {_shown(exact)}"
+            found: str | None = f"{_shown(claimed)} at {{}}, where the derivative is {_shown(exact)}"
         except digits.NotPreciseError:
             found = _in_doubles(case, result, expression, point, parameter)
         except (ArithmeticError, ValueError, TypeError):
