@@ -50,6 +50,7 @@ def roots(tape: Tape, apart: frozenset[int] = frozenset()) -> dict[int, frozense
     return found
 
 
+_PERMUTATIONS = (AccessMap.RESHAPE, AccessMap.TRANSPOSE)
 _NONE: Mapping[int, Sequence[Any]] = MappingProxyType({})
 
 
@@ -62,7 +63,11 @@ def distinct(tape: Tape, known: Mapping[int, Sequence[Any]] = _NONE) -> frozense
     found = {variable for variable, arrays in values.items() if all(_apart(np.asarray(each)) for each in arrays)}
     found.update(variable for variable, type in tape.types.items() if type.dtype.kind == "b" and type.shape)
     for op in tape.ops:
-        if _positions(op, tape) or (_selects(op) and op.operands[0] in found):
+        kind = op.semantics.positions
+        # Positions in an array are each there at most once; what only selects elements takes none twice.
+        is_distinct = kind == Positions.TRUE or (kind == Positions.SORTED and tape.types[op.operands[0]].ndim == 1)
+        selects = GATHER not in op.keyword("index") if op.access == AccessMap.READ else op.access in _PERMUTATIONS
+        if is_distinct or (selects and op.operands[0] in found):
             found.add(op.result)
     return frozenset(found)
 
@@ -70,11 +75,12 @@ def distinct(tape: Tape, known: Mapping[int, Sequence[Any]] = _NONE) -> frozense
 def unsigned(tape: Tape, known: Mapping[int, Sequence[Any]] = _NONE) -> frozenset[int]:
     """Constant arrays of integers, none below 0; ``known`` is that of `distinct`."""
     values = {**{variable: (value,) for variable, value in tape.constants.items()}, **known}
-    return frozenset(v for v, arrays in values.items() if all(_is_unsigned(np.asarray(each)) for each in arrays))
-
-
-def _is_unsigned(value: np.ndarray) -> bool:
-    return value.dtype.kind in "iu" and value.ndim > 0 and not np.any(value < 0)
+    found = {variable: tuple(map(np.asarray, arrays)) for variable, arrays in values.items()}
+    return frozenset(
+        variable
+        for variable, arrays in found.items()
+        if all(each.dtype.kind in "iu" and each.ndim > 0 and not np.any(each < 0) for each in arrays)
+    )
 
 
 def _apart(value: np.ndarray) -> bool:
@@ -82,16 +88,3 @@ def _apart(value: np.ndarray) -> bool:
         return False
     ordered = np.sort(value, axis=None)
     return bool(ordered[0] >= 0 and np.all(ordered[1:] != ordered[:-1]))
-
-
-def _positions(op: Op, tape: Tape) -> bool:
-    """Positions in an array, each at most once."""
-    found = op.semantics.positions
-    return found == Positions.TRUE or (found == Positions.SORTED and tape.types[op.operands[0]].ndim == 1)
-
-
-def _selects(op: Op) -> bool:
-    """Whether the result's elements are elements of the first operand, none taken twice."""
-    if op.access == AccessMap.READ:
-        return GATHER not in op.keyword("index")
-    return op.access in (AccessMap.RESHAPE, AccessMap.TRANSPOSE)

@@ -99,12 +99,9 @@ def covers(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
     """Whether a basic index of an array of ``shape`` has all elements of another one."""
     ranges = ((positions(a, n), positions(b, n)) for a, b, n in zip(one, two, shape, strict=True))
     return all(
-        not there or (there[0] in here and there[-1] in here and _steps_over(here, there)) for here, there in ranges
+        not there or (there[0] in here and there[-1] in here and (len(there) == 1 or there.step % here.step == 0))
+        for here, there in ranges
     )
-
-
-def _steps_over(one: range, two: range) -> bool:
-    return len(two) == 1 or two.step % one.step == 0
 
 
 def positions(entry: object, extent: int) -> range:

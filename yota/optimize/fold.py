@@ -28,17 +28,14 @@ def run(tape: Tape) -> Tape:
             operands = op.operands
             if operands and operands[0] in constants and constants.keys() >= set(operands):
                 values = [constants[operand] for operand in operands]
-                value = None if _is_open(tape, op) else _evaluate(tape.types[op.result], op, values)
+                # Named sizes may decide on what an op gives.
+                is_open = any(True for _ in extents_in((tape.types[op.result].shape, op.static)))
+                value = None if is_open else _evaluate(tape.types[op.result], op, values)
                 if value is not None:
                     constants[op.result] = value
                     continue
             ops.append(op)
     return with_ops(tape, ops, constants=constants) if len(ops) < len(tape.ops) else tape
-
-
-def _is_open(tape: Tape, op: Op) -> bool:
-    """Whether sizes that have names decide on what an op gives."""
-    return any(True for _ in extents_in((tape.types[op.result].shape, op.static)))
 
 
 def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:

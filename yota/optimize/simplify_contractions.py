@@ -13,7 +13,8 @@ _SMALL_PRODUCT = 32
 
 def _elementwise(case: Case) -> int | None:
     """An einsum whose factors, multiplied, are no larger than the largest of them."""
-    terms, output = _terms(case)
+    inputs, output = str(case.keyword("subscripts")).split("->")
+    terms = inputs.split(",")
     types = [case.type_of(operand) for operand in case.operands]
     if case.type.dtype.kind not in "fc" or any(type.dtype != case.type.dtype for type in types):
         return None
@@ -31,11 +32,6 @@ def _elementwise(case: Case) -> int | None:
     for operand, term in zip(case.operands[1:], terms[1:], strict=True):
         found = case.make("multiply", (found, _factor(case, operand, term, order, extents)))
     return _summed(case, found, order, output, extents)
-
-
-def _terms(case: Case) -> tuple[list[str], str]:
-    inputs, output = str(case.keyword("subscripts")).split("->")
-    return inputs.split(","), output
 
 
 def _is_product(terms: Sequence[str], output: str, extents: dict[str, int]) -> bool:
