@@ -54,6 +54,11 @@ def within(rule):
 def worst(rule, count=4):
     keywords = {name: value.value for name, value in statics(rule).items()}
     function = REGISTRY.primitive(rule.name).function
+    moving = [
+        number
+        for number, each in enumerate(rule.operands)
+        if each.moves and any(refusal(REGISTRY.partial(rule, each.name, result)) is None for result in rule.results)
+    ]
     found = []
     for point in points(within(rule), REGISTRY, 3 * count):
         values = {name: np.array([value]) if isinstance(value, float) else value for name, value in point.items()}
@@ -63,7 +68,8 @@ def worst(rule, count=4):
         with np.errstate(all="ignore"):
             results = np.atleast_1d(function(*values.values(), **keywords))
         if np.all(np.abs(results) < 1e99) and len(found) < count:
-            found.append(direction_error(rule, list(values.values()), keywords, REGISTRY))
+            given = list(values.values())
+            found.append(max(direction_error(rule, each, given, keywords, REGISTRY) for each in moving))
     assert found, "SciPy has no value at any of the points"
     return max(found)
 

@@ -15,7 +15,7 @@ def visible(text: str) -> str:
     return "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in text)
 
 
-def comment(text: str, indent: str = "") -> list[str]:
+def comment(text: str) -> list[str]:
     r"""``text`` as lines that begin with ``# ``.
 
     >>> comment("a\n\nb ")
@@ -23,7 +23,7 @@ def comment(text: str, indent: str = "") -> list[str]:
     """
     # Only the line breaks that Python's tokenizer knows end a line; others are escaped.
     lines = text.replace("\r\n", "\n").split("\n")
-    return [f"{indent}# {visible(line.expandtabs(4))}".rstrip() for line in lines]
+    return [f"# {visible(line.expandtabs(4))}".rstrip() for line in lines]
 
 
 def docstring(text: str) -> str:

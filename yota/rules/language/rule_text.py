@@ -16,6 +16,7 @@ _STRANGE = re.compile(r"[^\n\x20-\x7e]|\\")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 _MARKS = re.compile(r"[()\[\]{}\n]")
 _EXCERPT = 160
+_QUOTE = 60
 
 
 class Place(NamedTuple):
@@ -66,7 +67,8 @@ class Source:
 
     def excerpt(self, tree: ast.AST) -> str:
         """Text of a piece of syntax, shortened to one line."""
-        return shorten(ast.get_source_segment(self.text, tree) or type(tree).__name__)
+        flat = " ".join((ast.get_source_segment(self.text, tree) or type(tree).__name__).split())
+        return flat if len(flat) <= _QUOTE else f"{flat[: _QUOTE - 3]}..."
 
     def fault(self, thing: Any, what: str, *, found: str | None = None, write: str) -> RuleError:
         """The error at ``thing``: what is wrong, what was found (by default its text), and a line that mends it."""
@@ -137,9 +139,3 @@ class Source:
             found=f"more than {self.longest} characters; perhaps a bracket is left open",
             write="a second function for a part of it, with a rule of its own",
         )
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """``text`` on one line of at most ``width`` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 3] + "..."

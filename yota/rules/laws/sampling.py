@@ -16,6 +16,7 @@ from yota.rules.laws.inspection import Registered
 
 _INTEGERS = 100
 """A range of integers is sampled so far from its lower end: orders and degrees beyond that take long to compute."""
+_TRIES = 40
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -55,10 +56,10 @@ def statics(rule: Rule) -> dict[str, Any]:
     return {name: Static(value) for name, value in defaults(rule).items()}
 
 
-def points(rule: Rule, registry: Registered, count: int, tries: int = 40) -> Iterator[dict[str, Any]]:
+def points(rule: Rule, registry: Registered, count: int) -> Iterator[dict[str, Any]]:
     """Up to ``count`` choices of the operands of an elementwise rule at which it has a derivative."""
     found = 0
-    for number in range(tries):
+    for number in range(_TRIES):
         point = {
             parameter.name: sample(parameter.domain, number, stream)
             for stream, parameter in enumerate(rule.operands)

@@ -46,7 +46,7 @@ def directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
 
 def _direction(rule: Rule, specimen: Specimen, position: int, registry: Registry) -> float:
     given, keywords, symmetric = specimen.operands, specimen.keywords, specimen.symmetric
-    return trials.direction_error(rule, given, keywords, registry, seed=1, only=position, symmetric=symmetric)
+    return trials.direction_error(rule, position, given, keywords, registry, seed=1, symmetric=symmetric)
 
 
 def linearity(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -62,9 +62,9 @@ def complex_directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
         return
     random = np.random.default_rng(3)
     given = [0.4 + 0.3 * random.random(4) + 1j * (0.2 + 0.4 * random.random(4)) for _ in rule.operands]
-    for position, operand in enumerate(rule.operands):
-        error = trials.direction_error(rule, given, defaults(rule), registry, only=position)
-        yield finding(rule, operand.name, "partial, complex directions", error, _DIRECTION)
+    for position in differentiable(rule, given):
+        error = trials.direction_error(rule, position, given, defaults(rule), registry)
+        yield finding(rule, rule.operands[position].name, "partial, complex directions", error, _DIRECTION)
 
 
 def types(rule: Rule, registry: Registry) -> Iterator[Finding]:

@@ -24,9 +24,9 @@ def compound(*shape: int, seed: int = 0) -> Any:
     return real(*shape, seed=seed) + 1j * real(*shape, seed=seed + 1)
 
 
-def regular(*shape: int, seed: int = 0) -> Any:
+def regular(*shape: int) -> Any:
     """Matrices far from singular ones."""
-    return real(*shape, seed=seed) + 4 * np.eye(shape[-1])
+    return real(*shape) + 4 * np.eye(shape[-1])
 
 
 def symmetric(*shape: int) -> Any:
