@@ -12,9 +12,8 @@ from yota.errors import TapeError
 from yota.ir.catalog import primitive
 from yota.ir.infer import infer
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Op
+from yota.ir.tape import Op, TapeBuilder
 from yota.ir.types import TensorType
-from yota.optimize.array_writes import Chains
 
 if TYPE_CHECKING:
     from yota.optimize.simplify import Simplifier
@@ -31,14 +30,9 @@ class Case:
     type: TensorType
 
     @property
-    def writes(self) -> Chains:
-        """The chains of writes so far."""
-        return self.simplifier.writes
-
-    @property
-    def name(self) -> str:
-        """The primitive's name."""
-        return self.primitive.name
+    def builder(self) -> TapeBuilder:
+        """The tape under construction."""
+        return self.simplifier.rewriting.builder
 
     def keyword(self, name: str) -> Any:
         """Value of a static keyword."""
@@ -46,11 +40,11 @@ class Case:
 
     def type_of(self, variable: int) -> TensorType:
         """Type of an operand."""
-        return self.simplifier.rewriting.builder.types[variable]
+        return self.builder.types[variable]
 
     def definition(self, variable: int, name: str = "") -> Op | None:
         """The op behind ``variable``, if it is one called ``name``."""
-        op = self.simplifier.rewriting.builder.definition(variable)
+        op = self.builder.definition(variable)
         return op if op is not None and (not name or op.primitive.name == name) else None
 
     def single(self, variable: int) -> bool:
@@ -59,7 +53,7 @@ class Case:
 
     def value(self, variable: int) -> Any:
         """The number that every element of a constant is; None for anything else."""
-        constants = self.simplifier.rewriting.builder.constants
+        constants = self.builder.constants
         if variable not in constants:
             return None
         value = constants[variable]
@@ -102,7 +96,7 @@ class Case:
 
     def constant(self, value: Any) -> int:
         """Variable of a constant."""
-        return self.simplifier.rewriting.builder.constant(value)
+        return self.builder.constant(value)
 
     def same(self, variable: int) -> int | None:
         """``variable`` in this op's place: broadcast if need be; None if its dtype is another."""

@@ -105,7 +105,7 @@ def _of_setitem(case: Case) -> int | None:
     index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
     if case.definition(case.operands[0], "setitem") is None or not is_basic(index):
         return None
-    source, write = case.writes.meeting(case.simplifier.rewriting.builder, case.operands[0], index, shape)
+    source, write = case.simplifier.writes.meeting(case.builder, case.operands[0], index, shape)
     if write is not None:
         found = _written(case, write, index, shape)
         if found is not None:

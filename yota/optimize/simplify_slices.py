@@ -52,9 +52,9 @@ def read(case: Case) -> int | None:
     """A gather along one axis, as slices side by side."""
     index, (source, *arrays) = case.keyword("index"), case.operands
     axis = _axis(index, case.type_of(source).shape)
-    if axis is None or arrays[0] not in _constants(case):
+    if axis is None or arrays[0] not in case.builder.constants:
         return None
-    pieces = slices(_constants(case)[arrays[0]], case.type_of(source).shape[axis])
+    pieces = slices(case.builder.constants[arrays[0]], case.type_of(source).shape[axis])
     if pieces is None:
         return None
     parts = [case.make("getitem", (source,), {"index": _along(index, axis, piece)}) for piece in pieces]
@@ -103,13 +103,13 @@ def _pieces(
 ) -> list[tuple[Index, int]] | None:
     """Indices and the parts of a piece that go there."""
     axis = _axis(index, shape)
-    if axis is None or arrays[0] not in _constants(case):
+    if axis is None or arrays[0] not in case.builder.constants:
         return None
     given = case.type_of(piece).shape
     if given != (*shape[:axis], case.type_of(arrays[0]).size, *shape[axis + 1 :]):
         return None
     found, start = [], 0
-    for each in slices(_constants(case)[arrays[0]], shape[axis]) or ():
+    for each in slices(case.builder.constants[arrays[0]], shape[axis]) or ():
         stop = start + len(each.positions(shape[axis]))
         part = case.make("getitem", (piece,), {"index": _along(index, axis, Slice(start, stop))})
         found.append((_along(index, axis, each), part))
@@ -127,7 +127,3 @@ def _axis(index: Index, shape: tuple[int, ...]) -> int | None:
 
 def _along(index: Index, axis: int, piece: Slice) -> Index:
     return (*index[:axis], piece, *index[axis + 1 :])
-
-
-def _constants(case: Case) -> dict[int, Any]:
-    return case.simplifier.rewriting.builder.constants

@@ -104,28 +104,21 @@ class ExpressionReader:
         if value is None or isinstance(value, bool):
             return Literal(value)
         if isinstance(value, str):
-            return Literal(self._short(tree, value))
+            if len(value) > _TEXT or not value.isascii():
+                what, found = "the string is too long or not ASCII", f"{len(value)} characters"
+                raise self.source.fault(tree, what, found=found, write="'ij,jk->ik'")
+            return Literal(value)
         if isinstance(value, (int, float, complex)):
-            return Literal(self._bounded(tree, value))
+            if isinstance(value, int) and abs(value) > _INTEGER:
+                raise self.source.fault(tree, "the integer is larger than 2**53", write="a float, such as 1e20")
+            if not isinstance(value, int) and not math.isfinite(abs(value)):
+                raise self.source.fault(tree, "the number overflows", write="oo, if infinity is meant")
+            return Literal(value)
         if value is Ellipsis:
             raise self.source.fault(
                 tree, "the right-hand side is missing", found="...", write="the derivative, or 0 where it is zero"
             )
         raise self._refuse(tree)
-
-    def _short(self, tree: ast.AST, value: str) -> str:
-        if len(value) > _TEXT or not value.isascii():
-            raise self.source.fault(
-                tree, "the string is too long or not ASCII", found=f"{len(value)} characters", write="'ij,jk->ik'"
-            )
-        return value
-
-    def _bounded(self, tree: ast.AST, value: Any) -> Any:
-        if isinstance(value, int) and abs(value) > _INTEGER:
-            raise self.source.fault(tree, "the integer is larger than 2**53", write="a float, such as 1e20")
-        if not isinstance(value, int) and not math.isfinite(abs(value)):
-            raise self.source.fault(tree, "the number overflows", write="oo, if infinity is meant")
-        return value
 
     def _name(self, tree: Any, depth: int) -> Expression:
         if tree.id not in self.scope.names and tree.id in CONSTANTS:
