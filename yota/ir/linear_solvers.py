@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import DifferentiationError
-from yota.ir.catalog import original
+from yota.ir.callables import original
 
 _MOST = 4
 """Of so many matrices factors are kept, each as long as somebody holds the numbers of the matrix."""

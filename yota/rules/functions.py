@@ -77,14 +77,13 @@ class Targets:
 
     def find(self, function: Any) -> str | None:
         """Name of the primitive that ``function`` is, or None."""
-        known = self._known.get(id(function))
-        if known is not None and known[0] is function:
-            return known[1]
-        if self._pending and len(sys.modules) != self._modules:
-            self.refresh()
+        for _ in range(2):
             known = self._known.get(id(function))
             if known is not None and known[0] is function:
                 return known[1]
+            if not self._pending or len(sys.modules) == self._modules:
+                break
+            self.refresh()
         return self._redefined(function)
 
     def refresh(self) -> None:
