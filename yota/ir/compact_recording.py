@@ -1,4 +1,4 @@
-"""Ops while they are recorded: of those that repeat, only the numbers in which they differ are kept."""
+"""Ops during recording: of ops that repeat, only the numbers in which they differ are stored, in columns."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from yota.ir.types import TensorType
 
 
 def is_view(op: Op, types: Mapping[int, TensorType]) -> bool:
-    """Whether ``op`` costs nothing and gives another look at its first operand."""
+    """Whether the result of ``op`` is a view of its first operand, which costs nothing."""
     access = op.access
     if access == AccessMap.READ:
         return GATHER not in op.keyword("index")
@@ -36,9 +36,9 @@ def shares(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
 
 
 def roots(tape: Tape, apart: frozenset[int] = frozenset()) -> dict[int, frozenset[int]]:
-    """For each variable, the variables whose memory it may look at; its own if it owns its memory.
+    """For each variable, the variables whose memory it may share; itself if it owns its memory.
 
-    Variables in ``apart`` own theirs, whatever NumPy's op would look at.
+    Variables in ``apart`` own their memory, even where NumPy's op gives a view.
     """
     found = {item.variable: frozenset((item.variable,)) for item in tape.inputs}
     found.update({variable: frozenset((variable,)) for variable in tape.constants})

@@ -1,4 +1,4 @@
-"""Chains of writes into one array, by which `simplify` finds what stands at an index without walking all of them."""
+"""Chains of writes into one array: `simplify` finds the write to an index without a walk over all of them."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class Chains:
             if found is None:
                 break
             chain, position = found
-            for looks, candidate in enumerate(chain.candidates(position, index)):
+            for tried, candidate in enumerate(chain.candidates(position, index)):
                 op = chain.ops[candidate]
                 written = op.keyword("index")
-                if looks == _LONGEST_WALK or not is_basic(written) or meet(written, index, shape):
+                if tried == _LONGEST_WALK or not is_basic(written) or meet(written, index, shape):
                     return op.result, op
             variable = chain.base
         return variable, None

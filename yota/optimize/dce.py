@@ -1,4 +1,4 @@
-"""Pass `dce`: ops that neither an output nor a guard depends on are dropped, and constants that nobody reads."""
+"""Pass `dce`: ops that no output and no guard depends on are dropped, and constants that no op reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass `loops`: bodies are rewritten like tapes; what no trip changes, and what nobody reads, leaves the loop."""
+"""Pass `loops`: bodies are rewritten like tapes; invariant ops are hoisted, and dead values leave the loop."""
 
 from __future__ import annotations
 

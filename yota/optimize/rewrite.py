@@ -1,4 +1,4 @@
-"""What every pass stands on: copying a tape op by op onto a fresh builder, counting uses, and cones of dependence."""
+"""Common parts of passes: copies of a tape op by op onto a new builder, use counts, and cones of dependence."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
 
 
 def protected(tape: Tape, values: int = 1) -> set[int]:
-    """What the first outputs and the guards are computed from: in strict mode it stays as the user wrote it."""
+    """The variables that the first outputs and the guards depend on; strict mode leaves their ops as they are written."""
     return cone(tape, [*tape.outputs[:values], *(guard.variable for guard in tape.guards)])
 
 

@@ -1,4 +1,4 @@
-"""Small arrays that trips of a loop only read and make element by element become numbers."""
+"""Loop bodies: small arrays that are read and made element by element become scalar variables."""
 
 from __future__ import annotations
 

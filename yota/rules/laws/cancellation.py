@@ -1,4 +1,4 @@
-"""Law: nothing is written that sympy would cancel, such as ``(x + 1) - 1``: what is written is what is computed."""
+"""Law: a rule contains nothing that sympy would cancel, such as ``(x + 1) - 1``: code computes what is written."""
 
 from __future__ import annotations
 

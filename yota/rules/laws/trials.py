@@ -1,4 +1,4 @@
-"""Trials of rules on numbers: partials in ulps against 50 digits, adjoints along random directions."""
+"""Measured errors of rules: partials against 50 digits, in ulps, and adjoints along random directions."""
 
 from __future__ import annotations
 
