@@ -69,7 +69,7 @@ def worst(rule, count=4):
             results = np.atleast_1d(function(*values.values(), **keywords))
         if np.all(np.abs(results) < 1e99) and len(found) < count:
             given = list(values.values())
-            found.append(max(direction_error(rule, each, given, keywords, REGISTRY) for each in moving))
+            found.append(max(direction_error(rule, each, given, keywords, REGISTRY, seed=1) for each in moving))
     assert found, "SciPy has no value at any of the points"
     return max(found)
 

@@ -58,7 +58,7 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
 
 
 def protected(tape: Tape, values: int = 1) -> set[int]:
-    """The variables that the first outputs and the guards depend on; strict mode leaves their ops as they are written."""
+    """The variables that the first outputs and the guards depend on; strict mode leaves their ops as written."""
     return cone(tape, [*tape.outputs[:values], *(guard.variable for guard in tape.guards)])
 
 
