@@ -15,8 +15,6 @@ from yota.ir.infer import infer
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-_PLAIN_DTYPES = frozenset("?bBhHiIlLqQefdgFDG")
-
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
     """``np.float32`` and the like."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_ops import computed_in
-from yota.emit.c.c_types import STORED, c_type, is_known, suffix
+from yota.emit.c.c_types import STORED, c_type, computed_in, is_known, suffix
 from yota.emit.language import Language, tabled
 from yota.emit.render import templates
 from yota.emit.tree import Spelling

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from yota.emit.banner import in_comment
 from yota.emit.c.c_driver import Driver
 from yota.emit.c.c_loops import LoopKernel, plan_loop
-from yota.emit.c.c_ops import EXACT, EXACT_OF_REAL
 from yota.emit.c.c_plan import KernelPlan
+from yota.emit.c.c_types import EXACT, EXACT_OF_REAL
 from yota.emit.c.kernels import Kernel, plan_kernel, plan_kernels
 from yota.emit.c.lines import Needs
 from yota.emit.c.parts import parts, preludes, vector_forms

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from yota.emit.c.c_ops import cost
-from yota.emit.c.c_types import is_known
+from yota.emit.c.c_types import cost, is_known
 from yota.emit.c.dialect import is_known_op
 from yota.ir.access_maps import pieces
 from yota.ir.indexing import GATHER

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from yota.emit.c.c_ops import computed_in
+from yota.emit.c.c_types import computed_in
 from yota.ir.access_maps import carried_axis, viewed
 from yota.ir.indexing import Index as ArrayIndex
 from yota.ir.indexing import pattern_shape
