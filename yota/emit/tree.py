@@ -116,12 +116,13 @@ class Unused(Node):
 
 @dataclass(frozen=True, slots=True)
 class Table(Node):
-    """A constant array: lines of its elements."""
+    """A constant array: lines of its elements, or of their parts, which are of type ``part``."""
 
     type: str
     name: str
     count: int
     rows: tuple[str, ...]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

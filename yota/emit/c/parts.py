@@ -121,22 +121,13 @@ class Tables:
         return self._known[key]
 
     def _define(self, hint: str, value: np.ndarray[Any, Any]) -> str:
-        flat = np.ascontiguousarray(value).ravel()
-        name = self._names.fresh(f"{hint}_table")
-        if flat.dtype.kind != "c":
-            kind, rows = self._language.type(flat.dtype), _rows(flat, self._language)
-            self.lines += self._language.printed([Table(kind, name, flat.size, tuple(rows))])
-            return name
-        # C99 has no constant expression for a complex number with an infinite part: its parts are listed.
-        part = real_type(flat.dtype)
-        kind = c_type(flat.dtype)
-        head = (
-            f"static const union {{ {c_type(part)} parts[{2 * flat.size}]; {kind} values[{flat.size}]; }} {name} = {{{{"
-        )
-        self.lines += [head, *(f"    {row}" for row in _rows(flat.view(part), self._language)), "}};"]
-        return f"{name}.values"
-
-
-def _rows(flat: np.ndarray[Any, Any], language: Language) -> list[str]:
-    words = " ".join(f"{language.literal(item, flat.dtype)}," for item in flat)
-    return textwrap.wrap(words, _COLUMNS - 4, break_on_hyphens=False)
+        flat, language = np.ascontiguousarray(value).ravel(), self._language
+        name, kind, count, part = self._names.fresh(f"{hint}_table"), language.type(flat.dtype), flat.size, ""
+        if flat.dtype.kind == "c":
+            # C99 has no constant expression for a complex number with an infinite part: its parts are listed.
+            flat = flat.view(real_type(flat.dtype))
+            part = c_type(flat.dtype)
+        words = " ".join(f"{language.literal(item, flat.dtype)}," for item in flat)
+        rows = textwrap.wrap(words, _COLUMNS - 4, break_on_hyphens=False)
+        self.lines += language.printed([Table(kind, name, count, tuple(rows), part)])
+        return f"{name}.values" if part else name
