@@ -175,7 +175,8 @@ class Language:
     def names(self, function: str, known: Iterable[str] = ()) -> Names:
         """Names for a function.
 
-        >>> names = tabled("c").names("f")
+        >>> from yota.emit.c.dialect import C
+        >>> names = C.names("f")
         >>> [names.fresh(text) for text in ("x", "x", "double", "RAND_MAX", "x_shape", "NPY_INT")]
         ['x', 'x_1', 'double_1', 'rand_max', 'x_shape_value', 'v_NPY_INT']
         """
@@ -185,7 +186,8 @@ class Language:
     def file_names(self) -> Names:
         """Names of functions and tables of one file, which other files of a program may see.
 
-        >>> names = tabled("c").file_names()
+        >>> from yota.emit.c.dialect import C
+        >>> names = C.file_names()
         >>> [names.fresh(text) for text in ("energy", "read", "sin", "class", "strain")]
         ['energy', 'read_1', 'sin_1', 'class_', 'f_strain']
         """
