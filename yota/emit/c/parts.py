@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -74,6 +75,7 @@ def preludes(kernels: Iterable[KernelPlan], *, arrays: bool = True) -> list[str]
     return [_prelude(name) for name in later if arrays or name != "take_array"]
 
 
+@functools.cache
 def _prelude(name: str) -> str:
     kind, _, scalar = name.partition("_")
     found = next((each for each in map(np.dtype, NAMES) if scalar_type(each).lower() == scalar), None)
