@@ -125,7 +125,10 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
     """What ``ufunc.method(*inputs, **kwargs)`` records."""
     if "cupy" in sys.modules:
         inputs = lifted(trace, inputs)
-    if trace.exact and _is_taken_apart(trace, ufunc, method, inputs):
+    # On scalars the operator takes the power of the C library, the function that of NumPy's loops.
+    if trace.exact and (
+        method != "__call__" or ufunc in IMPLEMENTATIONS or (ufunc is np.power and not any(map(np.ndim, inputs)))
+    ):
         found = _ufunc_as_made(trace, ufunc, method, inputs, kwargs)
         if found is not NotImplemented:
             return found
@@ -152,14 +155,6 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
     if not kwargs and ufunc not in OF_COMPLEX:
         return trace.apply(known, inputs)
     return _elementwise(trace, ufunc, known, inputs, kwargs)
-
-
-def _is_taken_apart(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...]) -> bool:
-    """Whether the usual recording is not simply the ufunc itself."""
-    if method != "__call__" or ufunc in IMPLEMENTATIONS:
-        return True
-    # On scalars the operator takes the power of the C library, the function that of NumPy's loops.
-    return ufunc is np.power and not any(np.ndim(value) for value in inputs)
 
 
 def _ufunc_as_made(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -40,6 +40,8 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
             break
     else:
         entries += fill
+    # An element shares no memory with the array; a row is a view of a known place.
+    is_element = all(isinstance(entry, int) or (is_tracer(entry) and not entry.ndim) for entry in entries)
     result: list[Any] = []
     arrays: list[Any] = []
     axis = 0
@@ -54,22 +56,13 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
             result.append(_slice(entry, extent))
         elif isinstance(entry, int) and not is_tracer(entry):
             result.append(_bounded(entry, extent, axis))
-        elif (
-            is_tracer(entry)
-            and not entry.ndim
-            and not (_are_places(entries) or (trace.repeats and trace.varies(entry)))
-        ):
+        elif is_tracer(entry) and not entry.ndim and not (is_element or (trace.repeats and trace.varies(entry))):
             result.append(_bounded(to_int(entry, operator.index), extent, axis))
         else:
             result.append(GATHER)
             arrays.append(_wrapped(entry, extent))
         axis += 1
     return tuple(result), arrays
-
-
-def _are_places(entries: list[Any]) -> bool:
-    """Whether an index is of one element, which shares no memory with the array; a row is a view of a known place."""
-    return all(isinstance(entry, int) or (is_tracer(entry) and not entry.ndim) for entry in entries)
 
 
 def _positions(trace: Trace, entry: Any) -> list[Any]:

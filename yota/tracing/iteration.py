@@ -40,7 +40,11 @@ class _Elements:
         kinds = op_dtypes if isinstance(op_dtypes, (list, tuple)) else [op_dtypes] * len(given)
         modes = [modes] * len(given) if isinstance(modes[0], str) else modes
         plain = [each is not None and not is_tracer(each) for each in given]
-        if any(one and _writes(mode) for one, mode in zip(plain, modes, strict=True)):
+        writing = {"readwrite", "writeonly"}
+        if any(
+            one and not writing.isdisjoint([mode] if isinstance(mode, str) else mode)
+            for one, mode in zip(plain, modes, strict=True)
+        ):
             raise trace.refuse("np.nditer would write into a plain array.", "Make it inside of the function.")
         trace.rely_on_order()
         arrays = [np.asarray(each, kind) for each, kind in zip(given, kinds, strict=True) if each is not None]
@@ -118,10 +122,6 @@ class _Elements:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
-
-
-def _writes(mode: Any) -> bool:
-    return not {"readwrite", "writeonly"}.isdisjoint([mode] if isinstance(mode, str) else mode)
 
 
 class _Broadcast:

@@ -103,11 +103,6 @@ _CLASS = type
 _ENDED = np.empty(0)
 
 
-def _outputs(kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    out = kwargs.get("out", ())
-    return out if isinstance(out, tuple) else (out,)
-
-
 def _operands(args: Any, kwargs: Any) -> Iterator[Any]:
     for value in (*args, *kwargs.values()):
         yield from value if isinstance(value, (list, tuple)) else (value,)
@@ -216,7 +211,8 @@ class Tracer(ArrayMethods):
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        other = overriding("__array_ufunc__", (*inputs, *_outputs(kwargs)) if kwargs else inputs)
+        out = kwargs.get("out", ())
+        other = overriding("__array_ufunc__", (*inputs, *(out if isinstance(out, tuple) else (out,))))
         if other is not None:
             return answered(other, "__array_ufunc__", ufunc, method, *inputs, **kwargs)
         return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)

@@ -34,8 +34,10 @@ def _is_truth(index: Any) -> bool:
 def read(tracer: Tracer, index: Any) -> Any:
     """``tracer[index]``; a view where NumPy gives one."""
     inner = current()
-    if inner is not None and inner is not tracer._trace and inner.repeats and _is_traced_elsewhere(tracer, index):
-        tracer = inner.wrap(inner.lift(tracer), tracer._value())
+    if inner is not None and inner is not tracer._trace and inner.repeats:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(is_tracer(each) and each._trace is not tracer._trace for each in parts):
+            tracer = inner.wrap(inner.lift(tracer), tracer._value())
     trace = tracer._trace
     if type(index) is int or (type(index) is tuple and are_whole(index)):
         is_whole = tracer._base is None and trace is inner and not trace.unnamed
@@ -68,11 +70,6 @@ def read(tracer: Tracer, index: Any) -> Any:
     if type(Ellipsis) in map(type, index if isinstance(index, tuple) else (index,)):
         return result if result._base is not None or not tracer.ndim else _element(tracer, entries)
     return trace.wrap(result._variable, value[()]) if isinstance(value, np.ndarray) else result
-
-
-def _is_traced_elsewhere(tracer: Tracer, index: Any) -> bool:
-    entries = index if isinstance(index, tuple) else (index,)
-    return any(is_tracer(entry) and entry._trace is not tracer._trace for entry in entries)
 
 
 def _refuse_outer(tracer: Tracer) -> None:

@@ -26,15 +26,13 @@ from yota.tracing.writers import Called
 
 IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
 _READ: Mapping[type, tuple[Any, ...]] = {
-    list: (list.copy, list.count, list.index),
-    dict: (dict.copy, dict.get, dict.items, dict.keys, dict.values),
-    types.MappingProxyType: tuple(
-        getattr(types.MappingProxyType, name) for name in "copy get items keys values".split()
-    ),
-    set: (
-        *(set.copy, set.difference, set.intersection, set.isdisjoint, set.issubset, set.issuperset),
-        *(set.symmetric_difference, set.union),
-    ),
+    kind: tuple(getattr(kind, name) for name in names.split())
+    for kind, names in {
+        list: "copy count index",
+        dict: "copy get items keys values",
+        types.MappingProxyType: "copy get items keys values",
+        set: "copy difference intersection isdisjoint issubset issuperset symmetric_difference union",
+    }.items()
 }
 """Methods of Python's structures that write nothing."""
 _WRITING_METHODS = tuple(
