@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import sys
 import weakref
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from yota.tracing.traced_sizes import Decisions
 
 _SCALARS = frozenset((bool, int, float, complex))
+_LARGE = 1 << 16
+"""Bytes from which the concrete value of an array is freed once nothing in the program refers to it."""
+_SWEPT = 1 << 26
+"""Bytes of new arrays after which such values are looked for."""
 _OF_VALUES = (ArithmeticError, np.linalg.LinAlgError)
 """Exceptions that tell of the values of operands."""
 _COMPILED = (BuiltinFunctionType, np.ufunc)
@@ -81,7 +86,8 @@ class Trace:
         self.keeps, self.wide, self.deep = keeps, wide, deep
         self.is_too_narrow = False
         """Whether a traced value came to be written into a plain array, which `wide` might mend."""
-        self.values: dict[int, Any] = {}
+        self.values: dict[int, Any] = _Values(self)
+        self._unswept, self._retained = 0, 0
         self.conversions: dict[int, Conversion] = {}
         self.texts: list[Text] = []
         """Texts of traced values, where the function runs from its source."""
@@ -339,7 +345,28 @@ class Trace:
         builder.location = self.seen.here()
         variable = builder.emit(primitive, variables, static, type_)
         self.values[variable] = result
+        if type_.shape:
+            self._unswept += result.nbytes
+            if self._unswept > max(_SWEPT, self._retained):
+                self._sweep()
         return Tracer(self, variable)
+
+    def _sweep(self) -> None:
+        """Free the values of large arrays that the function no longer refers to."""
+        traced = {Tracer, *Tracer.__subclasses__()}
+        live = {each.variable for each in self.conversions.values()}
+        for each in gc.get_objects():
+            if type(each) in traced and each._trace is self:
+                live.add(each._variable)
+                live.add(each._base_variable if each._base is not None else each._variable)
+        values, self._retained = self.values, 0
+        for variable, value in [*values.items()]:
+            if type(value) is np.ndarray and value.nbytes >= _LARGE:
+                if variable in live or self.builder.definition(variable) is None:
+                    self._retained += value.nbytes
+                else:
+                    del values[variable]
+        self._unswept = 0
 
     def _record_several(
         self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, results: Sequence[Any], constant: bool
@@ -404,13 +431,24 @@ class Trace:
         return self.refused
 
 
-class _Freed(dict[int, Any]):
-    """In the place of the values of a recording that has ended: there are none, and reading one is refused."""
+class _Values(dict[int, Any]):
+    """Concrete values by variable; a value that was freed is computed again."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
         # Without a cycle the recording is freed at once.
         self._trace = weakref.proxy(trace)
+
+    def __missing__(self, variable: int) -> Any:
+        op = self._trace.builder.definition(variable)
+        if op is None:
+            raise KeyError(variable)
+        with paused():
+            return op.primitive.function(*(self[operand] for operand in op.operands), **dict(op.static))
+
+
+class _Freed(_Values):
+    """In the place of the values of a recording that has ended: there are none, and reading one is refused."""
 
     def __missing__(self, variable: int) -> None:
         self._trace.check(variable)

@@ -139,12 +139,23 @@ class Planner:
             return Same(int(variables[0]))
         constants = self.columns.constants[variables]
         if constants[0] and (constants == constants[0]).all():
+            if self._equal(variables):
+                return Same(int(variables[0]))
             type = self.tape.types[int(variables[0])]
             return Row(variables) if type.size * type.dtype.itemsize * len(variables) <= LARGEST_STACK else None
         stacks = {self.rows.get(each, (-1, 0))[0] for each in variables.tolist()}
         if len(stacks) == 1 and -1 not in stacks:
             return Row(variables)
         return None
+
+    def _equal(self, variables: Integers) -> bool:
+        """Whether constant arrays have the same bits, such as zeros that each iteration makes."""
+        values = [self.tape.constants.get(each) for each in dict.fromkeys(variables.tolist())]
+        first = values[0]
+        if not isinstance(first, np.ndarray):
+            return False
+        bits = first.tobytes()
+        return all(isinstance(each, np.ndarray) and each.tobytes() == bits for each in values[1:])
 
     def _fits(self, variable: int, type: TensorType) -> bool:
         found = self.tape.types[variable]
