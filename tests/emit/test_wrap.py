@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yota.emit.names import Names, identifier
-from yota.emit.python.wrap import wrapped
+from yota.emit.python.formatting import wrapped
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,9 @@ from yota.emit.python.wrap import wrapped
         ("f(" + "a" * 50 + ", " + "b" * 50 + ")", 0, ("f(", "    " + "a" * 50 + ",", "    " + "b" * 50 + ",", ")")),
         ("call(" + "a" * 94 + ", b)", 0, ("call(", "    " + "a" * 94 + ",", "    b,", ")")),
         ("call(" + "a" * 92 + ", b)", 0, ("call(", "    " + "a" * 92 + ", b", ")")),
-        ("# " + "a b " * 40, 0, ("# " + "a b " * 40,)),
+        ("# " + "a b" * 40, 0, ("# " + "a b" * 40,)),
         ("x = " + "a" * 120, 0, ("x = " + "a" * 120,)),
-        ("f('" + ", " * 60 + "', b)", 0, ("f(", "    '" + ", " * 60 + "',", "    b,", ")")),
+        ("f('" + ", " * 60 + "', b)", 0, ("f(", '    "' + ", " * 60 + '",', "    b,", ")")),
     ],
 )
 def test_long_lines_break_at_the_last_brackets(line: str, indent: int, expected: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -137,7 +138,7 @@ class _Sized(Prepared):
         """The function of the outputs of the tape."""
         self._source = source
         function = load(source)
-        function.__globals__["_precondition"] = _Stale(gradient.tape)
+        function.__globals__["_precondition"] = functools.partial(_stale, gradient.tape)
         wanted = self.layout.wanted
         if len(wanted) == 1:
             return function
@@ -180,23 +181,18 @@ def _form(arguments: Arguments) -> tuple[Any, ...]:
     return tuple(key_of(value, []) for value in arguments.rebuild(zeros))
 
 
-class _Stale:
-    """Creates the error of a failed guard."""
-
-    def __init__(self, tape: Tape) -> None:
-        self.guards = tape.guards
-
-    def __call__(self, number: int, found: object) -> StaleTapeError:
-        guard = self.guards[number]
-        what = (
-            ASYMMETRIC
-            if guard.kind == "hermitian"
-            else f"this branch was {guard.expected!r} when the function was traced and is {found} now; code for all "
-            "sizes has one branch only. Use np.where,"
-        )
-        fault = StaleTapeError(f"{where(guard.location)}{what} or leave args= out and pass dynamic=True")
-        fault.decision = (number, found)
-        return fault
+def _stale(tape: Tape, number: int, found: object) -> StaleTapeError:
+    """The error of a guard that failed."""
+    guard = tape.guards[number]
+    what = (
+        ASYMMETRIC
+        if guard.kind == "hermitian"
+        else f"this branch was {guard.expected!r} when the function was traced and is {found} now; code for all "
+        "sizes has one branch only. Use np.where,"
+    )
+    fault = StaleTapeError(f"{where(guard.location)}{what} or leave args= out and pass dynamic=True")
+    fault.decision = (number, found)
+    return fault
 
 
 def _hold(call: Call, found: Callable[..., Any], known: Callable[..., Any]) -> None:

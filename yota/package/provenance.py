@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from yota.emit.c.lines import harmless
 from yota.emit.names import identifier
 from yota.ir.callables import name_of
 from yota.ir.plain_text import docstring, shell, visible
@@ -56,6 +57,12 @@ def decision(guard: Guard) -> str:
     return f"{line}  # whether the triangles of the matrix differ" if guard.kind == "hermitian" else line
 
 
+def recorded_decision(guard: Guard) -> str:
+    """The line of a decision, and how it came out, for a comment in C."""
+    expected = bool(guard.expected) if guard.kind == "bool" else guard.expected
+    return harmless(f"{decision(guard)}  was {visible(str(expected))[:60]}")
+
+
 def description(request: Request, tapes: Sequence[Tape]) -> list[str]:
     """The specs of the arguments, and digests of the rules that were used and of the source."""
     call = request.call
@@ -80,36 +87,61 @@ def _made_up(request: Request) -> tuple[str, ...]:
     known = reference(call.function)
     if known is None or call.hidden or any(spec is None for spec in call.specs):
         return ("yota.generate(...) on the function that the docstring names",)
-    words = ["yota", "generate", known]
-    for argument, spec in zip(call.names, call.specs, strict=True):
-        words += ["--arg", f"{argument}={spec}"]
-    words += ["--target", request.target] if request.target != "numpy" else []
-    words += ["--name", request.name] if request.name else []
-    for each in () if wrt is None else wrt if isinstance(wrt, tuple) else (wrt,):
-        words += ["--wrt", str(each)]
-    if request.wanted != ("value", "gradient"):
-        for each in request.wanted:
-            words += ["--with", each]
-    words += ["--license", request.license] if request.license else []
-    words += ["--effort", call.search.effort] if call.search.effort != "high" else []
-    words += ["--seconds", f"{call.search.seconds:g}"] if call.search.seconds != 10.0 else []
-    words += [flag for flag, given in request.flags() if given]
-    return tuple(words)
+    given = [f"{name}={spec}" for name, spec in zip(call.names, call.specs, strict=True)]
+    by = [] if wrt is None else [str(each) for each in (wrt if isinstance(wrt, tuple) else (wrt,))]
+    return command_of(
+        known, given, target=request.target, name=request.name, wrt=by, wanted=request.wanted,
+        license=request.license, effort=call.search.effort, seconds=call.search.seconds,
+        self_test=request.self_test, extension=request.extension, strict=request.strict,
+    )  # fmt: skip
+
+
+def command_of(
+    function: str,
+    given: Sequence[str],
+    *,
+    target: str,
+    name: str | None,
+    wrt: Sequence[str],
+    wanted: Sequence[str],
+    license: str,
+    effort: str,
+    seconds: float,
+    self_test: bool,
+    extension: bool,
+    strict: bool,
+    rules: Sequence[str] = (),
+    sample: str = "",
+) -> tuple[str, ...]:
+    """The words of the command that generates a module, without what is usual."""
+    options: dict[str, Sequence[str]] = {
+        "--arg": given,
+        "--rules": rules,
+        "--target": [target] if target != "numpy" else [],
+        "--name": [name] if name else [],
+        "--wrt": wrt,
+        "--with": wanted if tuple(wanted) != ("value", "gradient") else [],
+        "--license": [license] if license else [],
+        "--effort": [effort] if effort != "high" else [],
+        "--seconds": [f"{seconds:g}"] if seconds != 10.0 else [],
+        "--sample": [sample] if sample else [],
+    }
+    words = [word for option, values in options.items() for value in values for word in (option, value)]
+    flags = {"--self-test": self_test, "--extension": extension, "--strict": strict}
+    return ("yota", "generate", function, *words, *(flag for flag, is_given in flags.items() if is_given))
 
 
 def _lines(words: Sequence[str]) -> list[str]:
+    if len(words) == 1:
+        return list(words)
     groups: list[list[str]] = [list(words[:3])]
     for word in words[3:]:
-        if word.startswith("-") or groups[-1][:1] == list(words[:1]):
+        if word.startswith("-") or len(groups) == 1:
             groups.append([word])
         else:
             groups[-1].append(word)
-    if len(words) == 1:
-        return list(words)
-    texts = [shell(group) for group in groups]
-    if sum(map(len, texts)) + len(texts) < 80:
-        return [" ".join(texts)]
-    return [
-        f"{text} \\" if number < len(texts) - 1 else text
-        for number, text in enumerate([texts[0], *(f"    {each}" for each in texts[1:])])
-    ]
+    first, *rest = map(shell, groups)
+    texts = [first, *(f"    {each}" for each in rest)]
+    if len(" ".join([first, *rest])) < 79:
+        return [" ".join([first, *rest])]
+    return [*(f"{text} \\" for text in texts[:-1]), texts[-1]]

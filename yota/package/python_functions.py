@@ -1,20 +1,34 @@
-"""The public functions of a standalone module: value, gradient, and both."""
+"""The public functions of a standalone module, each with its kernel: value, gradient, and matrices of derivatives."""
 
 from __future__ import annotations
 
-import ast
+import math
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from yota.emit.names import Names
+from yota.emit.numpy_literals import dtype_text
+from yota.ir.inputs import Leaf
 from yota.ir.plain_text import docstring
 from yota.ir.specs import REST
+from yota.ir.tape import Guard, Tape
 from yota.ir.types import TensorType
-from yota.package.python_kernel import Kernel
-from yota.package.signature import Parameter, described, hint
+from yota.package.constants import Constants
+from yota.package.python_kernel import Kernel, kernel_of, sized_kernel
+from yota.package.python_selftest import SelfTest, complex_kernel, self_test_of
+from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
+from yota.package.signature import Parameter, class_name, described, hint, parameters
+from yota.package.size_recordings import Sized
+from yota.package.subject import Subject
+from yota.rules.registry import registry
+from yota.run.scalar_code import short_gradient, short_value
 
 _COLUMNS = 76
+_Shape = Sequence[int | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,177 +48,270 @@ class RecordClass:
     """A named tuple of gradients."""
 
     name: str
-    summary: str
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Documented:
-    """What all functions of a module have in common.
+class FunctionWriter:
+    """Writes the functions of one module, and holds all that its text is put together from.
 
-    name: name of the function in the module.
+    name: name of the function itself in the module.
     summary: what the user's docstring says first; empty if nothing.
-    guarded: whether the tape has preconditions.
-    sizes: names of sizes that the arguments give.
-    rest: the one of them that is the number of elements in further axes; empty if there are none.
+    found: the function at several sizes, where sizes have names.
+    subjects: the recorded function, at its only size or at each.
+    rest: the size that is the number of elements in further axes; empty if there are none.
+    strict: whether the value has NumPy's bits.
+    tapes, guards: what functions were made from, and decisions that they check.
+    test: the check that the module can run on itself.
     """
 
-    name: str
-    parameters: tuple[Parameter, ...]
-    summary: str
-    guarded: bool
-    sizes: tuple[str, ...] = ()
-    rest: str = ""
+    def __init__(
+        self, name: str, summary: str, found: Sized | None, subjects: Sequence[Subject], rest: str, strict: bool
+    ) -> None:
+        self.name, self.summary, self.found, self.subjects = name, summary, found, subjects
+        self.rest, self.strict = rest, strict
+        self.subject = subjects[0]
+        self.sizes = found.samples.names if found else ()
+        self.constants = Constants()
+        self.kernels: list[Kernel] = []
+        self.functions: list[Function] = []
+        self.records: list[RecordClass] = []
+        self.tapes: list[Tape] = [self.subject.tape]
+        self.guards: Sequence[Guard] = ()
+        self.test: SelfTest | None = None
+        own = [name, *(f"{name}_{each}" for each in ("gradient", "value_and_gradient", "jacobian", "hessian", "hvp"))]
+        # A named tuple has methods of these names.
+        fields = ("count", "index") if len(self.subject.layout.wanted) > 1 else ()
+        leaves = zip(*(each.arguments.leaves for each in subjects), strict=True)
+        shapes = [self._shape([np.shape(leaf.value) for leaf in each]) for each in leaves]
+        self.parameters = self._parameters(
+            self.subject.arguments.leaves, (*own, f"{class_name(name)}Gradient", *fields), shapes
+        )
+        self.wanted = [self.parameters[leaf] for leaf in self.subject.layout.wanted]
 
-    @property
-    def opening(self) -> tuple[str, ...]:
-        """Statements ahead of the call of a kernel."""
-        return (f"sizes: dict[str, {'Any' if self.rest else 'int'}] = {{}}",) if self.sizes else ()
+    def fill(self, wanted: Sequence[str], *, self_test: bool) -> None:
+        """Write the wanted functions; the Hessian uses the kernel of the product, and comes after it."""
+        if "value" in wanted:
+            self.add_value()
+        if "gradient" in wanted:
+            self.add_gradient()
+        if "jacobian" in wanted:
+            self.add_matrix("jacobian", "Partial", jacobian_of)
+        if "hvp" in wanted:
+            self.add_hvp()
+        if "hessian" in wanted:
+            self.add_matrix("hessian", "Second", hessian_of)
+        # Derivatives of loops add guards behind those of the value.
+        self.guards = max((each.guards for each in self.tapes), key=len)
+        if self_test:
+            kernel = None if self.sizes else complex_kernel(self.subject, f"_{self.name}_complex", self.constants)
+            self.kernels += [kernel] if kernel else []
+            self.test = self_test_of(self.subject, self.name, self.parameters, self.sizes, kernel)
 
-    def extent(self, extent: int | str) -> str:
+    def add_value(self) -> None:
+        """The function itself, without derivative."""
+        tapes = [each.tape for each in self.subjects]
+        tape = tapes[0]
+        if not self.found and not self.strict:
+            tapes = [short_value(tape, self.subject.call.search)]
+        kernel = self._kernel(f"_{self.name}", self._valued(tapes))
+        types = [tape.types[output] for output in tape.outputs]
+        outputs = zip(
+            *([each.tape.types[output].shape for output in each.tape.outputs] for each in self.subjects), strict=True
+        )
+        hints = list(map(hint, types))
+        returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
+        (value,) = self._free("value")
+        texts = [value] if len(types) == 1 else [f"{value}[{number}]" for number in range(len(types))]
+        whole = [self._restored(text, self._shape(shapes)) for text, shapes in zip(texts, outputs, strict=True)]
+        body = (
+            f"{value}: {returns} = {self._called(kernel)}",
+            f"return {value if whole == texts else ', '.join(whole)}",
+        )
+        results = [(f"value{'' if len(types) == 1 else place}", described(type)) for place, type in enumerate(types)]
+        summary = self.summary or f"Value of {self.name}."
+        self._add(self.name, returns, summary, body, results, operations=kernel.operations)
+
+    def add_gradient(self) -> None:
+        """Value with gradient, and gradient alone."""
+        leaves, wanted = self.subject.layout.wanted, self.wanted
+        all_sizes = [each.adjoints() for each in self.subjects]
+        found, tapes = all_sizes[0], [each.tape for each in all_sizes]
+        present = [variable is not None for variable in found.variables]
+        if not self.found and not self.strict:
+            given = [leaf for leaf, there in zip(leaves, present, strict=True) if there]
+            tapes = [short_gradient(found.tape, given, registry(), self.subject.call.search)]
+        kernel = self._kernel(f"_{self.name}_value_and_gradient", self._valued(tapes))
+        self.tapes.append(found.tape)
+        record, single = f"{class_name(self.name)}Gradient", len(wanted) == 1
+        if not single:
+            held = tuple(f"{each.name}: {hint(each.type)}" for each in wanted)
+            self.records.append(RecordClass(record, held))
+        value, gradient = self.subject.tape.types[self.subject.tape.outputs[0]], record
+        kind, by, both = record, ", ".join(each.name for each in wanted), f"{self.name}_value_and_gradient"
+        if single:
+            gradient, kind = hint(wanted[0].type), described(wanted[0].type, wanted[0].shape)
+        count = iter(range(1, 1 + sum(present)))
+        (results,) = self._free("results")
+        parts = [
+            _in_shape(f"{results}[{next(count)}]", each) if there else _zero(each)
+            for each, there in zip(wanted, present, strict=True)
+        ]
+        plain = all(present) and not any(REST in each.shape for each in wanted)
+        whole = parts[0] if single else f"{record}({f'*{results}[1:]' if plain else ', '.join(parts)})"
+        call = self._called(kernel)
+        body = (
+            f"{results}: tuple[Any, ...] = {call if any(present) else f'({call},)'}",
+            f"return {results}[0], {whole}",
+        )
+        summary = _shortened(f"Gradient of {self.name} by {by}.")
+        names = ", ".join(each.name for each in self.parameters)
+        alone = (f"return {both}({names})[1]",)
+        self._add(f"{self.name}_gradient", gradient, summary, alone, [("gradient", kind)], opening=False)
+        summary = _shortened(f"Value of {self.name} and its gradient by {by}.")
+        told = [("value", described(value)), ("gradient", kind)]
+        self._add(both, f"tuple[{hint(value)}, {gradient}]", summary, body, told, operations=kernel.operations)
+
+    def add_hvp(self) -> None:
+        """The second derivatives times a vector."""
+        found, by = self._recorded(hvp_of), self.wanted[0]
+        assert found[0].extra is not None
+        kernel = self._kernel(f"_{self.name}_hvp", [each.tape for each in found])
+        shape = self._shape([each.like.shape for each in found])
+        extra = self._parameters([found[0].extra], [each.name for each in self.parameters], [shape])
+        (product,) = self._free("product", extra=extra)
+        body = (
+            f"{product}: {hint(by.type)} = {self._called(kernel, extra)}",
+            f"return {self._restored(product, shape)}",
+        )
+        summary = f"Second derivatives of {self.name} by {by.name}, times {extra[0].name}."
+        told = [("product", described(by.type, by.shape))]
+        self._add(f"{self.name}_hvp", hint(by.type), summary, body, told, kernel.operations, extra)
+
+    def add_matrix(self, what: str, which: str, of: Callable[..., Derivative]) -> None:
+        """The partial derivatives of each element of the result, or the second derivatives."""
+        name, product = f"{self.name}_{what}", f"_{self.name}_hvp"
+        found = self._recorded(of)
+        tapes, small = [each.tape for each in found], found[0].extra is None
+        ready = {kernel.name: kernel for kernel in self.kernels if what == "hessian" and not small}
+        kernel = ready.get(product) or self._kernel(f"_{name}" if small else f"_{name}_row", tapes)
+        like = tapes[0].types[tapes[0].outputs[0]] if small else found[0].like
+        shape = self._shape([each.like.shape for each in found])
+        (matrix,) = self._free("matrix")
+        if small:
+            lines, work = [f"{matrix}: {hint(like)} = {self._called(kernel)}"], kernel.operations
+        else:
+            rows = self._shape([np.shape(each.extra.value) for each in found if each.extra])
+            lines, work = self._loop(kernel, rows, shape, like), f"for each row {kernel.operations}"
+        summary = f"{which} derivatives of {self.name} by {self.wanted[0].name}."
+        told = [("matrix", described(like, [REST if each == self.rest else each for each in shape]))]
+        self._add(name, hint(like), summary, (*lines, f"return {matrix}"), told, work)
+
+    def _loop(self, kernel: Kernel, rows: _Shape, shape: _Shape, like: TensorType) -> list[str]:
+        """A matrix whose rows come from one kernel, called with each unit vector."""
+        dtype, numbers = dtype_text(like.dtype), [each for each in rows if isinstance(each, int)]
+        plain = len(numbers) == len(rows)
+        count = str(math.prod(numbers)) if plain else self._extent(" * ".join(f"({each})" for each in rows))
+        unit, units, found, matrix = self._free("unit", "units", "rows", "matrix")
+        given = [*(each.name for each in self.parameters), unit, *map(self._extent, kernel.sizes)]
+        cast = "" if dtype == "np.float64" else f", dtype={dtype}"
+        made = f"np.array({found}, {dtype})"
+        reshaped = f"{made}.reshape({', '.join(map(self._extent, shape))})"
+        return [
+            *(f"{each.name} = {each.checked}" for each in self.parameters),
+            f"{units} = np.eye({count}{cast}).reshape({', '.join([count, *map(self._extent, rows)])})",
+            f"{found} = [{kernel.name}({', '.join(given)}) for {unit} in {units}]",
+            f"{matrix}: {hint(like)} = {self._restored(made, shape) if self.rest in shape else reshaped}",
+        ]
+
+    def _recorded(self, of: Callable[..., Derivative]) -> list[Derivative]:
+        """A derivative at each size; where the number of rows is a size, a matrix is no one piece of code."""
+        found = [of(each, whole=not self.found) for each in self.subjects]
+        self.tapes.append(found[0].tape)
+        return found
+
+    def _valued(self, tapes: Sequence[Tape]) -> list[Tape]:
+        return [each.valued(tape, self.strict) for each, tape in zip(self.subjects, tapes, strict=True)]
+
+    def _kernel(self, name: str, tapes: Sequence[Tape]) -> Kernel:
+        """The kernel that computes ``tapes``, one for each size at which the function was traced."""
+        if self.found:
+            kernel = sized_kernel(self.found, tapes, name, self.constants)
+        else:
+            kernel = kernel_of(tapes[0], name, self.constants, strict=self.strict)
+        self.kernels.append(kernel)
+        return kernel
+
+    def _shape(self, shapes: Sequence[tuple[int, ...]]) -> _Shape:
+        """The shape that is one of ``shapes`` at each size, by the names of sizes."""
+        return self.found.shape(shapes) if self.found else shapes[0]
+
+    def _parameters(
+        self, leaves: Sequence[Leaf], reserved: Sequence[str], shapes: Sequence[_Shape]
+    ) -> tuple[Parameter, ...]:
+        return parameters(leaves, (*reserved, *(["sizes"] if self.found else [])), shapes, self.rest)
+
+    def _extent(self, extent: int | str) -> str:
         """An extent as the body of a function spells it."""
-        tree = ast.parse(str(extent), mode="eval")
-        return ast.unparse(_Spelled(self).visit(tree))
+        known = {name: f'sizes["{name}"]' for name in self.sizes}
+        known |= {self.rest: f'math.prod(sizes["{REST}"])'} if self.rest else {}
+        return re.sub(r"\w+", lambda word: known.get(word[0], word[0]), str(extent))
 
-    def restored(self, text: str, shape: Sequence[int | str]) -> str:
+    def _restored(self, text: str, shape: _Shape) -> str:
         """What ``text``, an array of this ``shape``, is with further axes in the place of the one for them."""
         if not self.rest or self.rest not in shape:
             return text
-        extents = [f'*sizes["{REST}"]' if each == self.rest else self.extent(each) for each in shape]
+        extents = [f'*sizes["{REST}"]' if each == self.rest else self._extent(each) for each in shape]
         return f"{text}.reshape(({', '.join(extents)},)){'[()]' if len(shape) == 1 else ''}"
 
-    def free(self, *words: str, extra: Sequence[Parameter] = ()) -> list[str]:
+    def _free(self, *words: str, extra: Sequence[Parameter] = ()) -> list[str]:
         """The words as names of variables beside the parameters."""
         names = Names(each.name for each in (*self.parameters, *extra))
         return [names.fresh(word) for word in words]
 
-    def header(self, extra: Sequence[Parameter] = ()) -> str:
-        """Parameters as they stand in ``def``."""
-        return ", ".join(f"{each.name}: {each.hint}" for each in (*self.parameters, *extra))
-
-    def checked(self, kernel: Kernel, extra: Sequence[Parameter] = ()) -> str:
-        """The arguments that ``kernel`` takes."""
+    def _called(self, kernel: Kernel, extra: Sequence[Parameter] = ()) -> str:
+        """The call of ``kernel`` with checked arguments."""
         # Arguments are evaluated from left to right: the sizes are known when they are asked for.
-        sizes = [self.extent(name) for name in kernel.sizes]
-        return ", ".join([*(each.checked for each in (*self.parameters, *extra)), *sizes])
+        checked = [each.checked for each in (*self.parameters, *extra)]
+        return f"{kernel.name}({', '.join([*checked, *map(self._extent, kernel.sizes)])})"
 
-    def sections(
-        self, results: Sequence[tuple[str, str]], extra: Sequence[Parameter] = (), operations: str = ""
-    ) -> tuple[str, ...]:
-        """The docstring after its first line."""
-        lines: list[str] = []
-        if self.parameters or extra:
-            lines += ["Parameters", "----------"]
-        for each in (*self.parameters, *extra):
-            kind = described(each.type, each.shape)
-            lines.append(f"{each.name} : {kind.replace('ndarray', 'array_like', 1)}")
-            if each.source != each.name:
-                lines.append(f"    The function's {docstring(each.source)}.")
-        lines += ["", "Returns", "-------"]
-        lines += [f"{name} : {kind}" if name else kind for name, kind in results]
-        if any(each.checked != each.name for each in (*self.parameters, *extra)):
-            lines += [
-                "",
-                "Raises",
-                "------",
-                "TypeError",
-                "    If an argument has another dtype and cannot be cast safely.",
-            ]
-            shaped = any(each.type.shape for each in (*self.parameters, *extra))
-            lines += ["ValueError"] if shaped or self.guarded else []
-            lines += ["    If an argument has another shape."] if shaped else []
-            lines += ["    If a branch goes another way than the one recorded."] if self.guarded else []
-        if operations:
-            lines += ["", "Notes", "-----", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
-        return tuple(lines[1:] if lines[0] == "" else lines)
+    def _add(
+        self,
+        name: str,
+        returns: str,
+        summary: str,
+        body: Sequence[str],
+        results: Sequence[tuple[str, str]],
+        operations: str = "",
+        extra: Sequence[Parameter] = (),
+        opening: bool = True,
+    ) -> None:
+        given = (*self.parameters, *extra)
+        header = ", ".join(f"{each.name}: {each.hint}" for each in given)
+        sizes = [f"sizes: dict[str, {'Any' if self.rest else 'int'}] = {{}}"] if self.sizes and opening else []
+        documentation = _sections(given, results, operations, guarded=bool(self.subject.tape.guards))
+        self.functions.append(Function(name, header, returns, summary, documentation, (*sizes, *body)))
 
 
-class _Spelled(ast.NodeTransformer):
-    """Puts what a function reads from its arguments in the place of the names of sizes."""
-
-    def __init__(self, common: Documented) -> None:
-        self.common = common
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self.common.sizes:
-            return node
-        open = node.id == self.common.rest
-        text = f'math.prod(sizes["{REST}"])' if open else f'sizes["{node.id}"]'
-        return ast.parse(text, mode="eval").body
-
-
-def value_function(
-    common: Documented, kernel: Kernel, types: Sequence[TensorType], shapes: Sequence[Sequence[int | str]]
-) -> Function:
-    """The function itself, without derivative; ``shapes`` are those of its results."""
-    hints = [hint(type) for type in types]
-    returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
-    (value,) = common.free("value")
-    texts = [value] if len(types) == 1 else [f"{value}[{number}]" for number in range(len(types))]
-    whole = [common.restored(text, shape) for text, shape in zip(texts, shapes, strict=True)]
-    body = (
-        *common.opening,
-        f"{value}: {returns} = {kernel.name}({common.checked(kernel)})",
-        f"return {value if whole == texts else ', '.join(whole)}",
-    )
-    results = [("value" if len(types) == 1 else f"value{number}", described(type)) for number, type in enumerate(types)]
-    summary = common.summary or f"Value of {common.name}."
-    documentation = common.sections(results, operations=kernel.operations)
-    return Function(common.name, common.header(), returns, summary, documentation, body)
-
-
-def gradient_class(name: str, wanted: Sequence[Parameter]) -> RecordClass:
-    """The named tuple that holds the gradients by several parameters."""
-    fields = tuple(f"{each.name}: {hint(each.type)}" for each in wanted)
-    return RecordClass(name, "Derivatives by each parameter, in its shape and dtype.", fields)
-
-
-def gradient_functions(
-    common: Documented,
-    kernel: Kernel,
-    value: TensorType,
-    wanted: Sequence[Parameter],
-    present: Sequence[bool],
-    record: str,
-) -> tuple[Function, Function]:
-    """Value with gradient, and gradient alone; ``present`` says which parameters the kernel gives one for."""
-    single = len(wanted) == 1
-    gradient = hint(wanted[0].type) if single else record
-    count = iter(range(1, 1 + sum(present)))
-    (results,) = common.free("results")
-    parts = [
-        _in_shape(f"{results}[{next(count)}]", each) if found else _zero(each)
-        for each, found in zip(wanted, present, strict=True)
-    ]
-    plain = all(present) and not any(REST in each.shape for each in wanted)
-    whole = parts[0] if single else f"{record}({f'*{results}[1:]' if plain else ', '.join(parts)})"
-    call = f"{kernel.name}({common.checked(kernel)})"
-    body = (
-        *common.opening,
-        f"{results}: tuple[Any, ...] = {call if any(present) else f'({call},)'}",
-        f"return {results}[0], {whole}",
-    )
-    by = ", ".join(each.name for each in wanted)
-    kind = described(wanted[0].type, wanted[0].shape) if single else record
-    both = f"{common.name}_value_and_gradient"
-    first = Function(
-        both,
-        common.header(),
-        f"tuple[{hint(value)}, {gradient}]",
-        _shortened(f"Value of {common.name} and its gradient by {by}."),
-        common.sections([("value", described(value)), ("gradient", kind)], operations=kernel.operations),
-        body,
-    )
-    names = ", ".join(each.name for each in common.parameters)
-    second = Function(
-        f"{common.name}_gradient",
-        common.header(),
-        gradient,
-        _shortened(f"Gradient of {common.name} by {by}."),
-        common.sections([("gradient", kind)]),
-        (f"return {both}({names})[1]",),
-    )
-    return first, second
+def _sections(
+    given: Sequence[Parameter], results: Sequence[tuple[str, str]], operations: str, *, guarded: bool
+) -> tuple[str, ...]:
+    """A docstring after its first line."""
+    lines = ["Parameters", "----------"] if given else []
+    for each in given:
+        lines.append(f"{each.name} : {described(each.type, each.shape).replace('ndarray', 'array_like', 1)}")
+        if each.source != each.name:
+            lines.append(f"    The function's {docstring(each.source)}.")
+    lines += ["", "Returns", "-------", *(f"{name} : {kind}" for name, kind in results)]
+    if given:
+        lines += ["", "Raises", "------", "TypeError"]
+        lines += ["    If an argument has another dtype and cannot be cast safely."]
+        shaped = any(each.type.shape for each in given)
+        lines += ["ValueError"] if shaped or guarded else []
+        lines += ["    If an argument has another shape."] if shaped else []
+        lines += ["    If a branch goes another way than the one recorded."] if guarded else []
+    if operations:
+        lines += ["", "Notes", "-----", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
+    return tuple(lines[1:] if lines[0] == "" else lines)
 
 
 def _in_shape(text: str, parameter: Parameter) -> str:

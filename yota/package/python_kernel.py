@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import io
 import keyword
 import sys
-import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +21,6 @@ from yota.ir.plain_text import visible
 from yota.ir.tape import Tape
 from yota.optimize.pipeline import run
 from yota.package.constants import Constants
-from yota.package.formatting import logical_lines
 from yota.package.size_recordings import Sized
 
 OWN_PREFIX = "_own__"
@@ -51,10 +48,10 @@ def is_own(function: object) -> bool:
 def borrowed(text: str) -> list[str]:
     """The definitions of yota's own functions that ``text`` calls."""
     return [
-        inspect.getsource(getattr(module, name)).strip().replace(f"def {name}(", f"def {OWN_PREFIX}{name}(", 1)
+        inspect.getsource(each).strip().replace(f"def {name}(", f"def {OWN_PREFIX}{name}(", 1)
         for module in OWN_MODULES
-        for name, found in sorted(vars(module).items())
-        if inspect.isfunction(found) and not name.startswith("_") and f"{OWN_PREFIX}{name}(" in text
+        for name, each in sorted(vars(module).items())
+        if is_own(each) and f"{OWN_PREFIX}{name}(" in text
     ]
 
 
@@ -122,11 +119,8 @@ def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = 
             blocks.append(_annotated(statement, lines, idle))
         elif isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("deque("):
             before = [line for line in lines if line.startswith("#")]
-            blocks.append(
-                "\n".join(
-                    [*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]
-                )
-            )
+            assigned = f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"
+            blocks.append("\n".join([*before, assigned]))
     operations = source.operations.removesuffix("; 0 blocked loops")
     return Kernel(name, tuple(blocks), tuple(imports), operations, tuple(size for size in sizes if size not in idle))
 
@@ -146,22 +140,18 @@ def _importable(value: Any) -> tuple[str, str]:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """``text`` with names replaced where they are variables: not as attributes, nor as keywords of calls."""
-    lines = text.split("\n")
-    edits: list[tuple[int, int, int, str]] = []
-    depth, previous = 0, ""
-    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
-        if token.type == tokenize.OP:
-            depth += (token.string in "([{") - (token.string in ")]}")
-        is_keyword = depth > 0 and following.string == "=" and previous in (",", "(")
-        if token.type == tokenize.NAME and token.string in names and previous != "." and not is_keyword:
-            edits.append((token.start[0] - 1, token.start[1], token.end[1], names[token.string]))
-        if token.type not in (tokenize.NL, tokenize.COMMENT):
-            previous = token.string
-    for line, begin, end, name in reversed(edits):
-        lines[line] = lines[line][:begin] + name + lines[line][end:]
-    return "\n".join(lines)
+    """``text`` with names of variables and functions replaced."""
+    lines = [line.encode() for line in text.split("\n")]
+    found: list[tuple[int, int, str]] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name):
+            found.append((node.lineno - 1, node.col_offset, node.id))
+        elif isinstance(node, ast.FunctionDef):
+            found.append((node.lineno - 1, node.col_offset + len("def "), node.name))
+    for number, start, name in sorted(found, reverse=True):
+        line = lines[number]
+        lines[number] = line[:start] + names.get(name, name).encode() + line[start + len(name.encode()) :]
+    return "\n".join(line.decode() for line in lines)
 
 
 def _statements(text: str) -> Iterator[tuple[ast.stmt, list[str]]]:
@@ -177,16 +167,9 @@ def _statements(text: str) -> Iterator[tuple[ast.stmt, list[str]]]:
 def _annotated(function: ast.FunctionDef, lines: list[str], idle: Sequence[str]) -> str:
     """A function's text with hints in its signature, without the ``idle`` parameters."""
     parameters = ", ".join(f"{each.arg}: Any" for each in function.args.args if each.arg not in idle)
-    text = "\n".join(lines)
-    for first, last in logical_lines(text):
-        if lines[first - 1].startswith("def "):
-            header = f"def {function.name}({parameters}) -> Any:"
-            return "\n".join([*lines[: first - 1], header, *map(_plain, lines[last:])])
-    raise CodegenError(f"no definition in {text[:60]!r}")
-
-
-def _plain(line: str) -> str:
-    return line if line.isascii() else visible(line)
+    header = f"def {function.name}({parameters}) -> Any:"
+    shown = (line if line.isascii() else visible(line) for line in lines)
+    return "\n".join(header if line.startswith("def ") else line for line in shown)
 
 
 def _admitted(statement: ast.Import | ast.ImportFrom) -> str:
@@ -203,15 +186,11 @@ def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Cons
 
     Raises CodegenError if the tape calls something that only this process has.
     """
-    found = sized.separated(tapes)
-    made, values = [each.text for each in found.varying], [each.values for each in found.varying]
-    opening = Opening(sized.samples.names, tuple(_checks(sized)), tuple(made), tuple(values))
-    return kernel_of(found.tape, name, constants, strict=sized.strict, opening=opening)
-
-
-def _checks(sized: Sized) -> Iterator[str]:
-    """Statements that refuse sizes for which the function has no value."""
-    conditions = sized.conditions
-    if failed := conditions.failed("or", 2):
-        yield f"if {failed}:"
-        yield f'    raise ValueError("sizes must be {conditions.described(2)}")'
+    tape, varying = sized.separated(tapes)
+    checks: tuple[str, ...] = ()
+    # Sizes for which the function has no value are refused.
+    if failed := sized.conditions.failed("or", 2):
+        checks = (f"if {failed}:", f'    raise ValueError("sizes must be {sized.conditions.described(2)}")')
+    made, values = [each.text for each in varying], [each.values for each in varying]
+    opening = Opening(sized.samples.names, checks, tuple(made), tuple(values))
+    return kernel_of(tape, name, constants, strict=sized.strict, opening=opening)

@@ -13,7 +13,6 @@ from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.package.constants import Constants
 from yota.package.examples import Integers
-from yota.package.python_functions import Documented
 from yota.package.python_kernel import Kernel, kernel_of
 from yota.package.signature import Parameter
 from yota.package.subject import Subject
@@ -47,23 +46,23 @@ class SelfTest:
     tolerance: str
 
 
-def self_test_of(subject: Subject, common: Documented, constants: Constants) -> tuple[SelfTest, Kernel | None]:
-    """The check, and the kernel for complex arguments if there is one."""
-    shapes = [_shape(each, common.sizes) for each in common.parameters]
-    integers = Integers.beside((each.type.dtype, shape) for each, shape in zip(common.parameters, shapes, strict=True))
-    points = tuple(f"{_point(each, shape, integers)}," for each, shape in zip(common.parameters, shapes, strict=True))
-    places = tuple_text(subject.layout.wanted)
-    function = f"{common.name}_value_and_gradient"
-    kernel = None if common.sizes else _complex(subject, common, constants)
+def self_test_of(
+    subject: Subject, name: str, parameters: Sequence[Parameter], sizes: Sequence[str], kernel: Kernel | None
+) -> SelfTest:
+    """The check of the function ``name``; ``kernel`` is that for complex arguments, if there is one."""
+    shapes = [_shape(each, sizes) for each in parameters]
+    integers = Integers.beside((each.type.dtype, shape) for each, shape in zip(parameters, shapes, strict=True))
+    points = tuple(f"{_point(each, shape, integers)}," for each, shape in zip(parameters, shapes, strict=True))
+    places, function = tuple_text(subject.layout.wanted), f"{name}_value_and_gradient"
     if kernel is not None:
         line = f"expected = np.imag({kernel.name}(*_moved(point, steps, 1e-30j))) / 1e-30"
-        return SelfTest("complex steps", function, places, points, (line,), "1e-9"), kernel
+        return SelfTest("complex steps", function, places, points, (line,), "1e-9")
     lines = (
         f"ahead = float({function}(*_moved(point, steps, 1e-6))[0])",
         f"back = float({function}(*_moved(point, steps, -1e-6))[0])",
         "expected = (ahead - back) / 2e-6",
     )
-    return SelfTest("central differences", function, places, points, lines, "1e-5"), None
+    return SelfTest("central differences", function, places, points, lines, "1e-5")
 
 
 def _shape(parameter: Parameter, sizes: Sequence[str]) -> tuple[int, ...]:
@@ -79,7 +78,7 @@ def _point(parameter: Parameter, extents: tuple[int, ...], integers: Integers) -
     return f"_integers({shape}, {integers.start()}, {integers.bound}).astype({dtype_text(dtype)})"
 
 
-def _complex(subject: Subject, common: Documented, constants: Constants) -> Kernel | None:
+def complex_kernel(subject: Subject, name: str, constants: Constants) -> Kernel | None:
     """The function on complex arguments, if it is analytic throughout."""
     leaves = list(subject.arguments.leaves)
     for leaf in subject.layout.wanted:
@@ -92,6 +91,6 @@ def _complex(subject: Subject, common: Documented, constants: Constants) -> Kern
         tape: Tape = record(subject.function, leaves, subject.arguments.rebuild, registry=registry()).tape
         if not all(op.name in _ANALYTIC for op in tape.ops) or tape.guards:
             return None
-        return kernel_of(tape, f"_{common.name}_complex", constants)
+        return kernel_of(tape, name, constants)
     except (YotaError, TypeError, ValueError, ArithmeticError):
         return None

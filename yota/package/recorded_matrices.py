@@ -1,10 +1,10 @@
-"""Recordings of a function's matrices of derivatives: in one piece where they are small, else row by row."""
+"""What functions of a file are written from; matrices of derivatives in one piece where they are small, else by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from yota.run.derivatives.inside import record
 from yota.run.derivatives.straight_line import Wanted, straight_line
 from yota.run.specialise import Target, rolled
 from yota.schedule.target_forms import unsigned
+from yota.transform.reverse.backward import Adjoints
 
 _UNROLLED = 16
 """Rows up to which a matrix is one piece of code, rather than a loop over rows."""
@@ -37,6 +38,23 @@ class Derivative:
     tape: Tape
     like: TensorType
     extra: Leaf | None = None
+
+
+Recording: TypeAlias = "Subject | Adjoints | Derivative"
+"""What a function is written from."""
+
+
+def recorded(
+    subject: Subject, wanted: Sequence[str], *, scalar: bool, whole: Mapping[str, bool] | None = None
+) -> Iterator[tuple[str, Recording]]:
+    """What functions give, and what they are written from; ``whole`` and ``scalar`` are those of `jacobian_of`."""
+    if "value" in wanted:
+        yield "value", subject
+    if "gradient" in wanted:
+        yield "gradient", subject.adjoints()
+    for word, make in {"jacobian": jacobian_of, "hvp": hvp_of, "hessian": hessian_of}.items():
+        if word in wanted:
+            yield word, make(subject, whole=whole is None or whole[word], scalar=scalar)
 
 
 def jacobian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
@@ -73,7 +91,9 @@ def hessian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> 
 def hvp_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
     """Second derivatives times ``extra``, in any case; as scalar code if ``whole`` and ``scalar`` say so."""
     leaf, by = _wanted(subject, "hvp")
-    direction, function = _direction(subject, leaf), _on_leaves(subject)
+    value, function = subject.arguments.leaves[leaf].value, _on_leaves(subject)
+    ones = np.ones_like(value) if isinstance(value, np.ndarray) else value
+    direction = Leaf(ones, len(subject.arguments.leaves), "v")
     tape = _recorded(subject, lambda *leaves: function(*leaves[:-1]), direction)
     made = along(tape, leaf, registry())
     if whole and scalar:
@@ -122,11 +142,6 @@ def _wanted(subject: Subject, what: str) -> tuple[int, TensorType]:
 
 def _on_leaves(subject: Subject) -> Callable[..., Any]:
     return lambda *leaves: subject.function(*subject.arguments.rebuild(leaves))
-
-
-def _direction(subject: Subject, leaf: int) -> Leaf:
-    value = subject.arguments.leaves[leaf].value
-    return Leaf(np.ones_like(value) if isinstance(value, np.ndarray) else value, len(subject.arguments.leaves), "v")
 
 
 def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> Tape:

@@ -11,7 +11,8 @@ import numpy as np
 
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
-from yota.package.size_checks import gradients_of
+from yota.package.size_checks import compared, gradients_of, is_single
+from yota.package.size_recordings import quietly
 from yota.package.subject import Call, subject_of
 from yota.run.gradient_layout import Wrt
 
@@ -39,18 +40,12 @@ class Request:
     @property
     def wish(self) -> str:
         """What the function should be called."""
-        function = self.call.function
-        return self.name or name_of(function)
-
-    def flags(self) -> tuple[tuple[str, bool], ...]:
-        """Options of the command line that are given or not."""
-        return ("--self-test", self.self_test), ("--extension", self.extension), ("--strict", self.strict)
+        return self.name or name_of(self.call.function)
 
 
 _RANKS = (0, 2, 3)
 """Numbers of further axes at which the function must do what it does with one."""
 _EXTENTS = (3, 2, 4)
-_PRECISE, _ROUGH = 1e-9, 1e-4
 
 
 def axes(count: int) -> tuple[str, ...]:
@@ -113,8 +108,7 @@ def _results(
     values = [leaf.value for leaf in like.arguments(sizes)[1].leaves]
     given = [np.reshape(value, np.shape(leaf.value))[()] for value, leaf in zip(values, arguments.leaves, strict=True)]
     try:
-        with np.errstate(all="ignore"):
-            value = function(*arguments.rebuild(given))
+        value = quietly(function, arguments.rebuild(given))
     except Exception:  # noqa: BLE001
         return None
     if isinstance(value, tuple) or np.ndim(value):
@@ -123,15 +117,11 @@ def _results(
 
 
 def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    if len(one) != len(other):
+    """Whether elements agree; None stands for no derivative."""
+    try:
+        for pair in zip(one, other, strict=True):
+            left, right = (np.ravel([] if each is None else each) for each in pair)
+            compared(right, left, "", single=is_single([left]))
+    except (ArgumentError, ValueError):
         return False
-    for left, right in zip(one, other, strict=True):
-        if (left is None) != (right is None) or np.size(left) != np.size(right):
-            return False
-        if left is not None:
-            precise = np.asarray(left).dtype.itemsize >= 8
-            tolerance = _PRECISE if precise else _ROUGH
-            scale = tolerance * float(np.max(np.abs(left), initial=1.0))
-            if not np.allclose(np.ravel(left), np.ravel(right), rtol=tolerance, atol=scale, equal_nan=True):
-                return False
     return True

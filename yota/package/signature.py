@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,36 +36,31 @@ class Parameter:
     @property
     def hint(self) -> str:
         """Type hint of what the caller may pass."""
-        if self.type.shape:
-            return "npt.ArrayLike"
-        return python_type(self.type)
-
-    @property
-    def renamed(self) -> bool:
-        """Whether the function's own name for it could not be kept."""
-        return self.name != self.source.replace(".", "_").replace("[", "_").replace("]", "").replace("'", "")
+        return "npt.ArrayLike" if self.type.shape else python_type(self.type)
 
 
 def parameters(
-    leaves: Sequence[Leaf],
-    reserved: Sequence[str],
-    *,
-    shapes: Sequence[tuple[int | str, ...]] | None = None,
-    rest: str = "",
+    leaves: Sequence[Leaf], reserved: Sequence[str], shapes: Sequence[Sequence[int | str]], rest: str
 ) -> tuple[Parameter, ...]:
-    """A parameter for each leaf, in order.
-
-    ``shapes`` are their shapes where sizes have names, and ``rest`` is the one that stands for further axes.
-    """
-    names = Names((*_IMPORTED, *reserved, *(() if shapes is None else ("sizes",))))
+    """A parameter for each leaf, in order, of the ``shapes`` in which ``rest`` stands for further axes."""
+    names = Names((*_IMPORTED, *reserved))
     found = []
-    for position, leaf in enumerate(leaves):
-        type = type_of(leaf.value)
-        shape = tuple(REST if each == rest else each for each in (type.shape if shapes is None else shapes[position]))
-        wish = ".".join((leaf.name, *map(str, leaf.path)))
-        name = names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish)
+    for leaf, extents in zip(leaves, shapes, strict=True):
+        type, shape = type_of(leaf.value), tuple(REST if each == rest else each for each in extents)
+        name = names.fresh(wish_of(leaf))
         found.append(Parameter(name, leaf.place, type, shape, _checked(name, type, shape)))
     return tuple(found)
+
+
+def wish_of(leaf: Leaf) -> str:
+    """What the parameter for a leaf should be called."""
+    wish = ".".join((leaf.name, *map(str, leaf.path)))
+    return f"x{wish}" if identifier(wish).startswith("_") else wish
+
+
+def is_renamed(name: str, source: str) -> bool:
+    """Whether a parameter could not keep the name of its ``source``, an argument or a field of one."""
+    return name != re.sub(r"[.\[]", "_", source).translate({ord("]"): None, ord("'"): None})
 
 
 def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from yota.errors import ArgumentError, YotaError
 from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
-from yota.package.size_recordings import Sized
+from yota.package.size_recordings import Sized, quietly, shown
 from yota.package.subject import Call, Subject, subject_of
 from yota.run.gradient_layout import Wrt
 from yota.tracing.replay import evaluate
@@ -62,9 +62,8 @@ def proved(
                     place = "" if sized is None else sized.place(size)
                     if isinstance(fault, YotaError):
                         raise ArgumentError(f"{place}{fault}") from None
-                    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
                     what = f"{type(fault).__name__}: {fault}"
-                    raise ArgumentError(f"{place}at {shown} the code for all sizes raises {what}") from None
+                    raise ArgumentError(f"{place}at {shown(size)} the code for all sizes raises {what}") from None
     finally:
         del sys.modules[module.__name__]
 
@@ -100,16 +99,13 @@ def cases_at(title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapp
     """What the functions of a file, of which the first is ``title``, should give at one size."""
     function, arguments = call.arguments(size)
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            value = function(*arguments.values)
+        value = quietly(function, arguments.values)
     except Exception:  # noqa: BLE001
         # Where the function has no value, the code has none to be held against.
         return
     leaves = tuple(leaf.value for leaf in arguments.leaves)
-    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
     if "value" in wanted:
-        yield Case(title, size, leaves, value if isinstance(value, tuple) else (value,), f"the value at {shown}")
+        yield Case(title, size, leaves, value if isinstance(value, tuple) else (value,), f"the value at {shown(size)}")
     if set(wanted) <= {"value"} or not is_finite(value):
         return
     subject = subject_of(call, wrt, size)
@@ -119,9 +115,9 @@ def cases_at(title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapp
             np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
             for leaf, each in zip(by, gradients_of(subject, leaves), strict=True)
         )
-        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown}")
+        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown(size)}")
     for what, given, expected in products_of(subject, leaves, wanted):
-        yield Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown}")
+        yield Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown(size)}")
 
 
 def _held(module: types.ModuleType, title: str, case: Case, *, strict: bool) -> None:

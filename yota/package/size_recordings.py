@@ -6,9 +6,10 @@ import functools
 import itertools
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from yota.errors import ArgumentError, YotaError
 from yota.ir.extents import extent_of
 from yota.ir.tape import Tape
 from yota.package.subject import Call, Subject, subject_of
-from yota.package.varying import Separated, separated
+from yota.package.varying import Varying, separated
 from yota.run.gradient_layout import Wrt
 from yota.tracing.traced_sizes import Decision
 from yota.transform.sizes.conditions import Conditions, demand
@@ -86,8 +87,10 @@ class Sized:
         known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
         return samples_of(names, start, _APART, sorted(known), few=self.few)
 
-    def separated(self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True) -> Separated:
-        """The tape that ``tapes``, one for each size, are cases of, with extents that have values at ``samples``."""
+    def separated(
+        self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True
+    ) -> tuple[Tape, tuple[Varying, ...]]:
+        """What `separated` makes of ``tapes``, one for each size, with extents that have values at ``samples``."""
         samples = samples or self.large
         return separated(tapes, self.samples, lambda extent: self.larger(extent.values, samples), negative=negative)
 
@@ -98,32 +101,10 @@ class Sized:
             raise ArgumentError(f"a number is no polynomial of the sizes: {', '.join(map(str, values[:3]))}, ...")
         return extent_of([evaluated(text, size) for size in samples.sizes], samples)
 
-    def value(self) -> list[Tape]:
-        """The function itself at each size."""
-        return [subject.valued(subject.tape, self.strict) for subject in self.subjects]
-
-    def gradient(self) -> list[Tape]:
-        """Value and gradient at each size."""
-        return [subject.valued(subject.adjoints().tape, self.strict) for subject in self.subjects]
-
-    def shapes(self) -> list[tuple[int | str, ...]]:
-        """Shape of each leaf, by the names of sizes."""
-        leaves = zip(*(subject.arguments.leaves for subject in self.subjects), strict=True)
-        return [self.shape([np.shape(leaf.value) for leaf in each]) for each in leaves]
-
-    def results(self) -> list[tuple[int | str, ...]]:
-        """Shape of each result, by the names of sizes."""
-        tapes = [subject.tape for subject in self.subjects]
-        outputs = zip(*([tape.types[output].shape for output in tape.outputs] for tape in tapes), strict=True)
-        return list(map(self.shape, outputs))
-
     def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int | str, ...]:
         """The shape that is one of ``shapes`` at each size, by the names of sizes."""
-        return tuple(self._extent(values) for values in zip(*shapes, strict=True))
-
-    def _extent(self, values: Sequence[int]) -> int | str:
-        text = self.samples.whole(values)
-        return values[0] if text is None or text.isdigit() else text
+        found = [(values, self.samples.whole(values)) for values in zip(*shapes, strict=True)]
+        return tuple(values[0] if text is None or text.isdigit() else text for values, text in found)
 
 
 def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
@@ -249,14 +230,24 @@ def _is_defined(call: Call, size: Mapping[str, int]) -> bool:
     """Whether the function gives something at one size."""
     try:
         function, arguments = call.arguments(size)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            function(*arguments.values)
+        quietly(function, arguments.values)
     except (ArithmeticError, np.linalg.LinAlgError):
         return True  # That is a matter of the values.
     except Exception:  # noqa: BLE001  (whatever the function raises)
         return False
     return True
+
+
+def shown(size: Mapping[str, int]) -> str:
+    """Sizes for a message."""
+    return ", ".join(f"{name} = {extent}" for name, extent in size.items())
+
+
+def quietly(function: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """What a function gives, without warnings."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(*values)
 
 
 def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
@@ -268,10 +259,10 @@ def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
     except (ArithmeticError, IndexError, ValueError) as fault:
         files = [frame for frame in traceback.extract_tb(fault.__traceback__) if not _is_foreign(frame.filename)]
         place = f"{files[-1].name}, line {files[-1].lineno}: `{files[-1].line}`: " if files else ""
-        sizes = ", ".join(f"{name} = {extent}" for name, extent in size.items())
         text = " ".join(str(fault).split())
         raise ArgumentError(
-            f"{place}at {sizes} this raises {type(fault).__name__}: {text}. Sizes that must agree need the same name"
+            f"{place}at {shown(size)} this raises {type(fault).__name__}: {text}. Sizes that must agree need the same "
+            "name"
         ) from fault
 
 

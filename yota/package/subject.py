@@ -126,13 +126,9 @@ def call_of(f: Callable[..., Any], args: Any, sample: Sample | None = None) -> C
     # What is wrong in a spec is said first: there is a place to point at.
     read = {name: _read(function, name, value) for name, value in given.items()}
     given = _ordered(function, len(hidden), given)
-    specs, values = [], []
-    for name, value in given.items():
-        spec = read[name]
-        described = isinstance(value, (str, *_SPECS))
-        specs.append(spec)
-        values.append(None if described else value)
-    return Call(function, hidden, tuple(given), tuple(specs), tuple(values), sample=sample)
+    specs = tuple(read[name] for name in given)
+    values = tuple(None if isinstance(value, (str, *_SPECS)) else value for value in given.values())
+    return Call(function, hidden, tuple(given), specs, values, sample=sample)
 
 
 def _ordered(function: Callable[..., Any], hidden: int, given: dict[str, Any]) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from yota.emit.c.lines import harmless
 from yota.emit.language import tabled
 from yota.emit.render import render
 from yota.errors import ArgumentError
 from yota.package.c import c_contents
-from yota.package.c.c_contents import head_lines, quoted_texts, recorded_decision, stem_of, tidied
-from yota.package.c.c_sized import written_for_all_sizes
-from yota.package.c.fixed_sizes import written
-from yota.package.provenance import description, headline, reference_of
+from yota.package.c.attempts import at_samples
+from yota.package.c.c_contents import described_lines, quoted_texts, stem_of, tidied
+from yota.package.c.c_functions import FunctionWriter, written
+from yota.package.c.c_sized import SizedInC
+from yota.package.provenance import recorded_decision
 from yota.package.request import Request, flattened, further_axes
 
 
@@ -27,10 +27,9 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     if request.self_test:
         raise ArgumentError(f'self_test=True is not for target="{request.target}"; use target="c" or "numpy"')
     flat = flattened(request)
-    found = written_for_all_sizes(flat) if flat.call.dimensions() else written(flat)
+    found: FunctionWriter = at_samples(flat, SizedInC) if flat.call.dimensions() else written(flat)
     sizes = [size for each in found.functions for size in each.sizes]
-    banner = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
-    banner += [*map(harmless, description(request, found.tapes)), ""]
+    banner = described_lines(request, found.tapes)
     banner += ["Arrays are in C order without gaps. Results overlap neither arguments nor one another."]
     banner += [f"Sizes must satisfy {found.condition}."] if found.condition else []
     banner += [f"Decision {number}: {recorded_decision(each)}" for number, each in enumerate(found.guards, start=1)]
@@ -48,9 +47,5 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     # The same loops in C are held against NumPy at sizes that they were not made from.
     proved = c_contents.collected(replace(request, target="c", stem=None))[1] if found.condition else ()
     notes = [f"{request.wish!r} is called {found.title} in the file"] if found.title != request.wish else []
-    stem = stem_of(request.stem or found.title)
-    notes += [each for each in proved if each not in notes]
-    return {stem + language["ending"]: tidied(render(template, plan={**plan, "parts": parts}))}, (
-        *notes,
-        *(each for each in proved if each not in notes),
-    )
+    text = tidied(render(template, plan={**plan, "parts": parts}))
+    return {stem_of(request.stem or found.title) + language["ending"]: text}, tuple(dict.fromkeys([*notes, *proved]))

@@ -43,21 +43,10 @@ class Varying:
         return bool(self.values) and all(np.array_equal(each, np.arange(len(each))) for each in self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Separated:
-    """A tape for all sizes, whose last inputs are ``varying``.
-
-    tape: the tape for all sizes.
-    """
-
-    varying: tuple[Varying, ...]
-    tape: Tape
-
-
 def separated(
     tapes: Sequence[Tape], samples: Samples, change: Callable[[Extent], int], *, negative: bool = False
-) -> Separated:
-    """Take the constants that depend on sizes out of ``tapes``, one for each sample.
+) -> tuple[Tape, tuple[Varying, ...]]:
+    """The tape that ``tapes``, one for each sample, are cases of, and the constants that are its last inputs.
 
     ``change`` is applied to the extents of the tape for all sizes. ``negative`` says whether arrays of positions may
     count from the end.
@@ -69,13 +58,13 @@ def separated(
     numbers = {variable: place for place, variable in enumerate(general.tape.constants)}
     found: dict[tuple[str, TensorType], list[int]] = {}
     for variable, text in general.constants.items():
-        found.setdefault((text, general.tape.types[variable]), []).append(numbers[variable])
+        found.setdefault((text, own[0].types[variable]), []).append(numbers[variable])
     varying = [
         Varying(
             general.tape.names.get(list(numbers)[first]) or (name_of_form(text) if type.shape else "scale"),
             text,
             type,
-            with_extents(general.types[list(numbers)[first]].shape, change),
+            with_extents(general.tape.types[list(numbers)[first]].shape, change),
             tuple(list(tape.constants.values())[first] for tape in own),
         )
         for (text, type), (first, *_) in found.items()
@@ -84,7 +73,7 @@ def separated(
         for tape in own:
             _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
     uses = list(found.values())
-    return Separated(tuple(varying), _with_inputs(general.typed(change), varying, uses))
+    return _with_inputs(general.changed(change), varying, uses), tuple(varying)
 
 
 def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:

@@ -14,6 +14,7 @@ from yota.emit.numpy_literals import Constants, scalar
 from yota.emit.python import numpy_calls
 from yota.emit.python.accesses import check
 from yota.emit.python.blocked_loops import lower_loop
+from yota.emit.python.formatting import wrapped
 from yota.emit.python.function_plan import FunctionPlan, Loop, Step, marked
 from yota.emit.python.loop_functions import lower_region
 from yota.emit.python.module_vocabulary import import_lines
@@ -21,7 +22,6 @@ from yota.emit.python.numpy_arrays import cuts_bits, product
 from yota.emit.python.op_call import Call
 from yota.emit.python.storage import nested, plan_storage
 from yota.emit.python.workspace import Looks
-from yota.emit.python.wrap import wrapped
 from yota.emit.spelling import MATH_NAMES
 from yota.emit.targets.generated import FIXED, Opening
 from yota.ir.semantics import AccessMap

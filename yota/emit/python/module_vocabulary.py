@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.emit.names import Names
 from yota.emit.numpy_literals import dtype_text, static_text
-from yota.emit.python.wrap import wrapped
+from yota.emit.python.formatting import wrapped
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from yota.emit.numpy_literals import dtype_text, scalar
+from yota.emit.python.formatting import wrapped
 from yota.emit.python.function_plan import marked
 from yota.emit.python.module_vocabulary import WIDTH, Vocabulary, listed, packed, plan_reads
-from yota.emit.python.wrap import wrapped
 from yota.emit.spelling import spell
 from yota.emit.tree import Spelling
 from yota.errors import CodegenError

@@ -9,9 +9,9 @@ import numpy as np
 
 from yota.emit.names import Names
 from yota.emit.numpy_literals import dtype_text
+from yota.emit.python.formatting import LONGEST, wrapped
 from yota.emit.python.function_plan import Buffer, Workspace
 from yota.emit.python.storage import Storage
-from yota.emit.python.wrap import WIDTH, wrapped
 
 _KEPT = ((1 << 26, 4), (1 << 30, 1), (math.inf, 0))
 """How many workspaces may wait for the next call, by their size in bytes."""
@@ -64,7 +64,7 @@ class Looks:
 def _packed(looks: list[str]) -> tuple[str, ...]:
     """The statement that returns all looks, which the function unpacks; too long, it has a line for each."""
     line = f"return ({', '.join(looks)}{',' if len(looks) == 1 else ''})"
-    return (line,) if len(line) <= WIDTH - 4 else ("return (", *(f"    {look}," for look in looks), ")")
+    return (line,) if len(line) <= LONGEST - 4 else ("return (", *(f"    {look}," for look in looks), ")")
 
 
 def turned(text: str, order: tuple[int, ...]) -> str:

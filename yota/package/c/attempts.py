@@ -4,60 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from yota.emit.c.dialect import FOREIGN, language_of
-from yota.emit.language import Language
 from yota.emit.names import Names
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent
 from yota.ir.tape import Tape
-from yota.package.c.c_functions import Recording
-from yota.package.c.fixed_sizes import recorded
+from yota.package.c.file_writer import FileWriter
 from yota.package.c.interface import Parameter
 from yota.package.c.size_arithmetic import SizeNames, real, whole
 from yota.package.provenance import called
+from yota.package.recorded_matrices import Derivative, Recording, recorded
 from yota.package.request import Request
 from yota.package.size_recordings import Sized, sized
-from yota.package.varying import Separated, Varying
+from yota.package.varying import Varying
 from yota.transform.sizes.conditions import Conditions, demand
-
-_T = TypeVar("_T")
 
 
 class AllSizes:
-    """What is made of a function that was traced at several sizes.
+    """Writes the functions of a file from a function that was traced at several sizes.
 
     sized: the function at several sizes.
-    title: its name in the file.
-    names: what sizes are called in C.
+    names: what sizes are called in the language.
     """
 
-    def __init__(self, request: Request, sized: Sized, title: str, names: SizeNames) -> None:
-        self.request, self.subjects, self.title, self.names = request, sized.subjects, title, names
-        self.sized, self.recorded = sized, sized.samples
+    def __init__(self, request: Request, sized: Sized, names: SizeNames) -> None:
+        self.request, self.subjects, self.sized, self.names = request, sized.subjects, sized, names
         self.samples = replace(sized.large, spell=lambda text: whole(text, names))
         self.sizes = tuple(names.values())
         self.conditions = Conditions(self.samples, names, lambda text: str(whole(text, names)), sized.least)
         demand([subject.tape for subject in self.subjects], self._demand)
 
-    def file_names(self) -> Names:
-        """Names of one file, of which the title is one."""
-        names = self.names.language.file_names()
-        names.fresh(self.title)
-        return names
+    def written(self) -> Any:
+        """The writer, when it has written all functions."""
+        results = {subject.tape.types[subject.tape.outputs[0]].shape for subject in self.subjects}
+        wanted = {np.shape(each.arguments.leaves[leaf].value) for each in self.subjects for leaf in each.layout.wanted}
+        # Where the number of rows is a size, a matrix is no one piece of code, however few there are.
+        whole = {"jacobian": len(results) == 1, "hessian": len(wanted) == 1, "hvp": True}
+        each = [dict(recorded(one, self.request.wanted, whole=whole, scalar=False)) for one in self.subjects]
+        tape, made = self.prepared([subject.tape for subject in self.subjects])
+        subject = replace(self.subjects[0], tape=tape)
+        writer = self.writer(self.request, subject, self.sizes, lambda number: self.conditions.demand(number.values))
+        recordings: dict[str, Recording] = {}
+        for word in each[0]:
+            if word == "value":
+                recordings[word] = subject
+            else:
+                recordings[word], made = self._recording([all[word] for all in each])
+            writer.made[id(recordings[word].tape)] = made
+        writer.fill(recordings.items())
+        writer.guards = self.subjects[0].tape.guards
+        self.finish(writer)
+        writer.condition = self.conditions.described()
+        return writer
 
-    def local_names(self, tape: Tape) -> Names:
-        """Names that are none of the function's own."""
-        return self.names.language.names(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tape.inputs)])
+    def writer(self, *given: Any) -> FileWriter:
+        """What writes functions."""
+        raise NotImplementedError
 
-    def separated(self, tapes: Sequence[Tape]) -> Separated:
-        """The tapes of one function without constants that depend on sizes."""
-        found = self.sized.separated(tapes, self.samples, negative=False)
+    def prepared(self, tapes: Sequence[Tape]) -> tuple[Tape, Any]:
+        """The tape for all sizes, and what a function takes from them."""
+        raise NotImplementedError
+
+    def finish(self, writer: Any) -> None:
+        """Put checks of sizes ahead of everything."""
+        raise NotImplementedError
+
+    def _recording(self, each: Sequence[Recording]) -> tuple[Recording, Any]:
+        """The recording that all of ``each``, one for each sample, are cases of, and what it takes from sizes."""
+        tape, made = self.prepared([one.tape for one in each])
+        found = replace(each[0], tape=tape)
+        if isinstance(found, Derivative):
+            shapes = zip(*(one.like.shape for one in each if isinstance(one, Derivative)), strict=True)
+            shape = tuple(self.larger(extents) for extents in shapes)
+            found = replace(found, like=replace(found.like, shape=shape))
+        return found, made
+
+    def separated(self, tapes: Sequence[Tape]) -> tuple[Tape, list[Varying], Names]:
+        """The tape of a function, what is computed from sizes under names of its own, and names that are free."""
+        tape, varying = self.sized.separated(tapes, self.samples, negative=False)
         demand(tapes, self._demand)
-        return found
+        known = [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)]
+        title = self.names.language.file_names().fresh(called(self.request.wish))
+        names = self.names.language.names(title, known)
+        return tape, [replace(each, hint=names.fresh(each.hint)) for each in varying], names
 
     def number(self, varying: Varying, names: SizeNames | None = None) -> str:
         """The text of a number that comes from sizes; ``names`` in another language."""
@@ -72,16 +105,8 @@ class AllSizes:
         """What has ``values`` at the sizes of the recordings must not be more than ``most``."""
         self.conditions.demand_at_most(most, _values(self.larger(values)))
 
-    def recordings(self) -> list[dict[str, Recording]]:
-        """What functions are written from, at each size."""
-        results = {subject.tape.types[subject.tape.outputs[0]].shape for subject in self.subjects}
-        wanted = {np.shape(each.arguments.leaves[leaf].value) for each in self.subjects for leaf in each.layout.wanted}
-        # Where the number of rows is a size, a matrix is no one piece of code, however few there are.
-        whole = {"jacobian": len(results) == 1, "hessian": len(wanted) == 1, "hvp": True}
-        return [dict(recorded(each, self.request.wanted, whole=whole, scalar=False)) for each in self.subjects]
-
     def _demand(self, values: Sequence[int]) -> None:
-        if (len(set(values)) > 1 or values[0] < 0) and self.recorded.whole(values) is not None:
+        if (len(set(values)) > 1 or values[0] < 0) and self.sized.samples.whole(values) is not None:
             self.conditions.demand(_values(self.larger(values)))
 
     def told(self, inputs: Iterable[Parameter]) -> Iterator[tuple[str, str, int]]:
@@ -99,24 +124,21 @@ class AllSizes:
         return [(self.names[name], least[name] + 4 + place) for place, name in enumerate(self.samples.names)]
 
 
-def at_samples(request: Request, write: Callable[[Sized, str, SizeNames], _T]) -> _T:
-    """What ``write`` makes of the function at several sizes, its name, and those of sizes in C.
+def at_samples(request: Request, kind: Callable[[Request, Sized, SizeNames], AllSizes]) -> Any:
+    """What ``kind`` writes of the function at several sizes.
 
-    Raises ArgumentError if the function does something else at another size.
+    Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
+        size is.
     """
     language = language_of(request.target)
     title = language.file_names().fresh(called(request.wish))
-    names = _size_names(title, request.call.dimensions(), language)
+    local = language.names(title, FOREIGN)
+    names = SizeNames({name: local.fresh(name) for name in request.call.dimensions()}, language)
     try:
-        return write(sized(request.call, request.wrt, strict=request.strict, few=True), title, names)
+        return kind(request, sized(request.call, request.wrt, strict=request.strict, few=True), names).written()
     except (ArgumentError, CodegenError):
-        return write(sized(request.call, request.wrt, strict=request.strict), title, names)
+        return kind(request, sized(request.call, request.wrt, strict=request.strict), names).written()
 
 
 def _values(number: int) -> Sequence[int]:
     return number.values if isinstance(number, Extent) else (number,)
-
-
-def _size_names(title: str, names: Sequence[str], language: Language) -> SizeNames:
-    local = language.names(title, FOREIGN)
-    return SizeNames({name: local.fresh(name) for name in names}, language)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +15,15 @@ from yota.emit.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
 from yota.emit.render import render
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.plain_text import visible
-from yota.ir.tape import Guard
-from yota.package.c.c_functions import FunctionWriter
+from yota.ir.tape import Tape
+from yota.package.c.attempts import at_samples
+from yota.package.c.c_functions import FunctionWriter, written
 from yota.package.c.c_size_checks import proved
-from yota.package.c.c_sized import written_for_all_sizes
-from yota.package.c.extension import extension, opened
-from yota.package.c.fixed_sizes import written
-from yota.package.c.interface import Function, Parameter
-from yota.package.provenance import command_lines, decision, description, headline, reference_of
+from yota.package.c.c_sized import SizedInC
+from yota.package.c.extension import extension
+from yota.package.provenance import command_lines, description, headline, recorded_decision, reference_of
 from yota.package.request import Request, flattened, further_axes
+from yota.package.signature import is_renamed
 from yota.package.subject import source_of
 from yota.schedule.nests.contractions import multiplies_matrices
 
@@ -48,26 +48,21 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
 def texts(request: Request) -> tuple[dict[str, str], list[str], FunctionWriter, Request]:
     """Texts of the files before they are held against yota, notes, and from what they were written."""
     flat = flattened(request)
-    found = written_for_all_sizes(flat) if flat.call.dimensions() else written(flat)
-    title = found.title
-    stem = stem_of(request.stem or title)
-    notes = [f"{visible(request.wish)!r} is called {title} in the file"] if title != request.wish else []
-    notes += [f"{visible(each.source)} is called {each.name} in the file" for each in found.inputs if _differs(each)]
+    found: FunctionWriter = at_samples(flat, SizedInC) if flat.call.dimensions() else written(flat)
+    stem = stem_of(request.stem or found.title)
+    notes = [f"{visible(request.wish)!r} is called {found.title} in the file"] if found.title != request.wish else []
+    renamed = [each for each in found.inputs if is_renamed(each.name, each.source)]
+    notes += [f"{visible(each.source)} is called {each.name} in the file" for each in renamed]
     plan = _plan(request, found, stem)
-    source = render("c/pair/source.c.jinja", plan=plan)
-    used = tuple(header for header, names in _HEADERS.items() if re.search(rf"\b({names})", source))
-    header = {**plan, "banner": _banner(request, found)}
+    source = _portable(render("c/pair/source.c.jinja", plan=plan))
+    used = [header for header, names in _HEADERS.items() if re.search(rf"\b({names})", source)]
+    whole = {**plan, "headers": used, "pragmas": "PRAGMA(" in source}
     files = {
-        f"{stem}.c": render("c/pair/source.c.jinja", plan={**plan, "headers": used}),
-        f"{stem}.h": render("c/pair/header.h.jinja", plan=header),
+        f"{stem}.c": _portable(render("c/pair/source.c.jinja", plan=whole)),
+        f"{stem}.h": render("c/pair/header.h.jinja", plan={**plan, "banner": _banner(request, found)}),
     }
     if request.extension:
-        decisions = [recorded_decision(guard) for guard in found.guards]
-        call = opened(found.call, found.wrapped) if request.call.open and found.call else found.call
-        files |= extension(
-            stem, plan["functions"], found.wrapped, plan["banner"], decisions, sizes=found.condition, call=call,
-            looks=any(each.looks for each in found.functions), complex=plan["complex"],
-        )  # fmt: skip
+        files |= extension(stem, found, plan, open=request.call.open)
     return {name: tidied(text) for name, text in files.items()}, notes, found, flat
 
 
@@ -82,11 +77,6 @@ _HEADERS = {
 """Headers, and what is known from them."""
 
 
-def _differs(parameter: Parameter) -> bool:
-    """Whether a parameter could not keep its name."""
-    return parameter.name != re.sub(r"[.\[]", "_", parameter.source).translate({ord("]"): None, ord("'"): None})
-
-
 def stem_of(wish: str) -> str:
     """The name of the files without what follows the dot."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", wish):
@@ -96,11 +86,10 @@ def stem_of(wish: str) -> str:
 
 def _plan(request: Request, found: FunctionWriter, stem: str) -> dict[str, Any]:
     """Texts for the templates to loop over."""
-    functions = tuple(map(_portable, found.functions))
     guard = re.sub(r"[^0-9A-Za-z]", "_", stem).upper()
     guard = guard if guard[0].isalpha() else f"H_{guard}"
     parts = [render(part.template, part=part).rstrip() for part in inline_functions(found.shared.needs)]
-    kinds = {each.type.dtype.kind for function in functions for each in function.parameters}
+    kinds = {each.type.dtype.kind for function in found.functions for each in function.parameters}
     types = [("complex.h", "c" in kinds), ("stddef.h", bool(found.condition)), ("stdint.h", bool(kinds & set("biu")))]
     return {
         **quoted_texts(request),
@@ -112,10 +101,10 @@ def _plan(request: Request, found: FunctionWriter, stem: str) -> dict[str, Any]:
         "types": tuple(name for name, needed in types if needed),
         "headers": (),
         "complex": found.shared.needs.complex or "c" in kinds,
-        "pragmas": "#pragma" in "".join(parts) or any("PRAGMA(" in line for line in _lines_of(functions)),
+        "pragmas": False,
         "tables": found.shared.tables.lines,
-        "parts": tuple(map(_with_macro, parts)),
-        "functions": functions,
+        "parts": parts,
+        "functions": found.functions,
         "test": found.test,
     }
 
@@ -129,18 +118,8 @@ def quoted_texts(request: Request) -> dict[str, Any]:
     }
 
 
-def _lines_of(functions: Iterable[Function]) -> list[str]:
-    bodies = [kernel.lines for function in functions for kernel in function.kernels]
-    return [line for lines in (*bodies, *(function.lines for function in functions)) for line in lines]
-
-
-def _portable(function: Function) -> Function:
-    """The function with pragmas that no compiler warns of."""
-    kernels = tuple(replace(each, lines=tuple(map(_with_macro, each.lines))) for each in function.kernels)
-    return replace(function, lines=tuple(map(_with_macro, function.lines)), kernels=kernels)
-
-
-def _with_macro(text: str) -> str:
+def _portable(text: str) -> str:
+    """C with pragmas that no compiler warns of."""
     return re.sub(r"^( *)#pragma (omp .*)$", r"\1PRAGMA(\2)", text, flags=re.MULTILINE)
 
 
@@ -160,13 +139,17 @@ def _quiet(line: str) -> str:
     return line.replace("*/", "*''/").replace("/*", "/''*").replace("??", "?''?")
 
 
-def _banner(request: Request, found: FunctionWriter) -> tuple[str, ...]:
-    """What the header says at its top."""
+def described_lines(request: Request, tapes: Sequence[Tape]) -> list[str]:
+    """What a file says at its top, and of what it was made from."""
     lines = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
-    lines += map(harmless, description(request, found.tapes))
+    return [*lines, *map(harmless, description(request, tapes)), ""]
+
+
+def _banner(request: Request, found: FunctionWriter) -> list[str]:
+    """What the header says at its top."""
     sizes = [size for each in found.functions for size in each.sizes]
-    lines += ["", *_CONVENTIONS, *further_axes(request.call, sizes), "", *_statuses(found)]
-    return tuple(lines)
+    lines = [*_CONVENTIONS, *further_axes(request.call, sizes), "", *_statuses(found)]
+    return [*described_lines(request, found.tapes), *lines]
 
 
 _CONVENTIONS = (
@@ -189,12 +172,6 @@ def _statuses(found: FunctionWriter) -> list[str]:
         lines.append("and, where a decision would be another than when this was recorded, its number")
     text = ", ".join(lines) + "."
     return [text, *(f"    {number}  {recorded_decision(guard)}" for number, guard in enumerate(guards, start=1))]
-
-
-def recorded_decision(guard: Guard) -> str:
-    """The line of a decision, and how it came out."""
-    expected = bool(guard.expected) if guard.kind == "bool" else guard.expected
-    return harmless(f"{decision(guard)}  was {visible(str(expected))[:60]}")
 
 
 def tidied(text: str) -> str:

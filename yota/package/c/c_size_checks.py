@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -49,43 +49,33 @@ def proved(source: str, header: tuple[str, str], title: str, request: Request) -
         raise ArgumentError(
             "the code for all sizes ends in a fault at small sizes; fix the sizes, as in float64[100,3]"
         )
-    for number, case in enumerate(cases):
-        if results[f"status{number}"] == 0:
-            found = (results[f"result{number}_{place}"] for place, _ in enumerate(case.expected))
+    for case, (status, found) in zip(cases, results, strict=True):
+        if status == 0:
             case.check([np.reshape(one, np.shape(other)) for one, other in zip(found, case.expected, strict=True)])
-        elif results[f"status{number}"] != WRONG_SIZES:
-            raise ArgumentError(f"{case.what}: the code for all sizes returns {results[f'status{number}']}")
+        elif status != WRONG_SIZES:
+            raise ArgumentError(f"{case.what}: the code for all sizes returns {status}")
     return ""
 
 
 def _run(
     compiler: Compiler, folder: Path, source: str, header: tuple[str, str], cases: Sequence[Case]
-) -> dict[str, Any] | None:
+) -> list[tuple[int, list[Any]]] | None:
     """Statuses and results of all cases; None if the process that called did not end well."""
     (folder / "proved.c").write_text(source)
     (folder / header[0]).write_text(header[1])
-    library, arrays, results = folder / "proved.so", folder / "cases.npz", folder / "results.npz"
+    library, calls, results = folder / "proved.so", folder / "cases", folder / "results"
     replace(compiler, flags=_FLAGS).compile(folder / "proved.c", library)
-    calls: list[tuple[str, list[int], list[str], list[str]]] = []
-    stored: dict[str, Any] = {}
-    for number, case in enumerate(cases):
-        inputs: list[str] = []
-        outputs: list[str] = []
-        for place, value in enumerate(case.inputs):
-            inputs.append(f"input{number}_{place}")
-            stored[inputs[-1]] = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
-        for place, value in enumerate(case.expected):
-            outputs.append(f"output{number}_{place}")
-            stored[outputs[-1]] = np.full(np.shape(value) or (1,), 7, np.asarray(value).dtype)
-        calls.append((case.name, list(case.size.values()), inputs, outputs))
-    stored["calls"] = np.array(json.dumps(calls))
-    np.savez(arrays, **stored)
-    words = [sys.executable, "-I", str(Path(__file__).with_name("runner.py")), str(library), str(arrays), str(results)]
-    done = subprocess.run(words, capture_output=True, check=False)
-    if done.returncode:
+    stored = []
+    for case in cases:
+        inputs = [np.ascontiguousarray(each) if np.ndim(each) else np.asarray(each) for each in case.inputs]
+        outputs = [np.full(np.shape(each) or (1,), 7, np.asarray(each).dtype) for each in case.expected]
+        stored.append((case.name, list(case.size.values()), inputs, outputs))
+    calls.write_bytes(pickle.dumps(stored))
+    words = [sys.executable, "-I", str(Path(__file__).with_name("runner.py")), str(library), str(calls), str(results)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
         return None
-    with np.load(results) as found:
-        return dict(found)
+    found: list[tuple[int, list[Any]]] = pickle.loads(results.read_bytes())
+    return found
 
 
 def _cases(title: str, request: Request) -> Iterator[Case]:

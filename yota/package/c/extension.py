@@ -6,37 +6,23 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any
 
 from yota.emit.c.c_plan import KernelPlan
 from yota.emit.c.kernels import argument_of, result_of
 from yota.emit.c.parts import preludes
-from yota.emit.numpy_literals import dtype_text
+from yota.emit.python.numpy_calls import python_type
 from yota.emit.render import render
 from yota.errors import ArgumentError
-from yota.ir.types import TensorType
-from yota.package.c.interface import Function
+from yota.package.c.c_functions import FunctionWriter
+from yota.package.c.interface import Function, SizedCall
+from yota.package.provenance import recorded_decision
+from yota.package.signature import hint
 
 _WORTH_RELEASING = 10_000
 """Numbers that a function takes and gives from which on other Python threads may run meanwhile."""
 _RAISE = "raise_status"
-
-
-@dataclass(frozen=True, slots=True)
-class SizedCall:
-    """How Python calls functions that take sizes.
-
-    sizes: their names.
-    found: which axes of which arguments tell them.
-    open: the size that stands for any number of axes; empty if there is none.
-    taken, made: C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.
-    """
-
-    sizes: tuple[str, ...]
-    found: Mapping[str, tuple[tuple[str, int], ...]]
-    open: str = ""
-    taken: Mapping[str, str] = field(default_factory=dict)
-    made: Mapping[str, str] = field(default_factory=dict)
 
 
 def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
@@ -61,50 +47,32 @@ def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
     return replace(call, open=size, taken=taken, made=made)
 
 
-def called_from_python(functions: Sequence[Function]) -> tuple[KernelPlan, ...]:
-    """The plans of the Python functions around public C functions."""
-    return tuple(_wrapped(each) for each in functions if each.public)
-
-
-def extension(
-    stem: str,
-    functions: Sequence[Function],
-    kernels: tuple[KernelPlan, ...],
-    head: Sequence[str],
-    decisions: Sequence[str],
-    *,
-    sizes: str = "",
-    call: SizedCall | None = None,
-    looks: bool = False,
-    complex: bool,
-) -> dict[str, str]:
+def extension(stem: str, found: FunctionWriter, plan: Mapping[str, Any], *, open: bool) -> dict[str, str]:
     """Texts of the extension module named ``stem`` and of the files that build it.
 
-    functions: the functions of the C file.
-    kernels: those that Python may call, as it does.
-    head: what its files say at their tops.
-    decisions: what was decided when the function was recorded, in the order of the numbers that functions return.
-    sizes: what sizes must be, in words; empty if they are numbers.
-    call: where sizes come from.
-    looks: whether functions look at indices.
+    found: what was written; its public functions are those that Python may call.
+    plan: what the C file is rendered from.
+    open: whether the last size stands for any number of axes.
     Raises ArgumentError if a Python module cannot have this name.
     """
     if not stem.isidentifier():
         raise ArgumentError(f"a Python module cannot be called {stem!r}; choose another file name for the extension")
-    public = [each for each in functions if each.public]
+    public = [each for each in plan["functions"] if each.public]
+    kernels = tuple(map(_wrapped, public))
+    call = opened(found.call, kernels) if open and found.call else found.call
     plan = {
-        "banner": tuple(head),
-        "hashes": tuple(f"# {line}".rstrip() for line in head),
+        "banner": plan["banner"],
+        "hashes": tuple(f"# {line}".rstrip() for line in plan["banner"]),
         "module": stem,
         "header": f"{stem}.h",
-        "complex": complex,
+        "complex": plan["complex"],
         "kernels": kernels,
         "methods": tuple((each.name, _quoted(_documentation(each, call.open if call else ""))) for each in public),
         "stubs": tuple(map(_stub, public)),
         "preludes": _preludes(kernels, call),
-        "decisions": tuple(map(_quoted, decisions)),
-        "sizes": sizes,
-        "looks": looks,
+        "decisions": [_quoted(recorded_decision(guard)) for guard in found.guards],
+        "sizes": found.condition,
+        "looks": any(each.looks for each in found.functions),
         "call": call,
     }
     return {
@@ -145,18 +113,11 @@ def _wrapped(function: Function) -> KernelPlan:
 
 def _stub(function: Function) -> str:
     """The function's types, for type checkers."""
-    taken = "".join(f"{each.name}: {_hint(each.type, taken=True)}, " for each in function.inputs)
-    given = [_hint(each.type, taken=False) for each in function.results]
+    hints = [hint(each.type) if each.type.shape else python_type(each.type) for each in function.inputs]
+    taken = "".join(f"{each.name}: {text}, " for each, text in zip(function.inputs, hints, strict=True))
+    given = [hint(each.type) for each in function.results]
     result = given[0] if len(given) == 1 else f"tuple[{', '.join(given)}]"
     return f"def {function.name}({taken}/) -> {result}: ..."
-
-
-def _hint(type: TensorType, *, taken: bool) -> str:
-    if type.shape:
-        return f"npt.NDArray[{dtype_text(type.dtype)}]"
-    if taken or type.weak:
-        return {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
-    return dtype_text(type.dtype)
 
 
 def _documentation(function: Function, open: str) -> str:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from yota.emit.c.c_plan import KernelPlan, Piece
-from yota.emit.c.dialect import FOREIGN, C
+from yota.emit.c.dialect import C
 from yota.emit.c.lines import harmless
 from yota.emit.language import Language
-from yota.emit.names import Names, identifier
+from yota.emit.names import Names
 from yota.errors import CodegenError
 from yota.ir.inputs import Leaf
-from yota.ir.types import TensorType, type_of
-from yota.package.subject import Subject
+from yota.ir.types import TensorType
+from yota.package.signature import wish_of
 
 _COLUMNS = 92
-Known: TypeAlias = Callable[["np.dtype[Any]"], bool]
-"""Whether a target has a dtype."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,55 +94,45 @@ class Function:
         return [each for each in self.parameters if each.written]
 
 
-def arguments_of(
-    leaves: Sequence[Leaf], names: Names, known: Known | None = None, language: Language = C
-) -> tuple[Parameter, ...]:
-    """The parameters for the leaves of a call, of dtypes that are ``known``, or that the language has.
+@dataclass(frozen=True, slots=True)
+class SizedCall:
+    """How Python calls functions that take sizes.
 
-    Raises CodegenError if one has a dtype that generated code does not have.
+    sizes: their names.
+    found: which axes of which arguments tell them.
+    open: the size that stands for any number of axes; empty if there is none.
+    taken, made: C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.
     """
-    found = []
-    for leaf in leaves:
-        type, source = type_of(leaf.value), leaf.place
-        if not (known or language.is_known)(type.dtype):
-            wider = "float32 or wider" if language.is_known(np.dtype(np.float32)) else "float64"
-            raise CodegenError(
-                f"{source} has dtype {type.dtype}, which generated {language.name} does not have; use {wider}"
-            )
-        wish = ".".join((leaf.name, *map(str, leaf.path)))
-        found.append(Parameter(names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish), source, type))
-    return tuple(found)
+
+    sizes: tuple[str, ...]
+    found: Mapping[str, tuple[tuple[str, int], ...]]
+    open: str = ""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
-def inputs_of(
-    subject: Subject, names: Names, known: Known | None = None, language: Language = C
-) -> tuple[Parameter, ...]:
-    """The parameters for the arguments of a function, of the shapes that they have at all sizes."""
-    found = arguments_of(subject.arguments.leaves, names, known, language)
-    types = (subject.tape.types[entry.variable] for entry in subject.tape.inputs)
-    return tuple(replace(each, type=type) for each, type in zip(found, types, strict=False))
+def argument(leaf: Leaf, type: TensorType, names: Names, language: Language) -> Parameter:
+    """The parameter for a leaf of a call, of the ``type`` that it has at all sizes.
+
+    Raises CodegenError if it has a dtype that generated code does not have.
+    """
+    if not language.stores(type.dtype):
+        wider = "float32 or wider" if language.is_known(np.dtype(np.float32)) else "float64"
+        raise CodegenError(
+            f"{leaf.place} has dtype {type.dtype}, which generated {language.name} does not have; use {wider}"
+        )
+    return Parameter(names.fresh(wish_of(leaf)), leaf.place, type)
 
 
-def result(
-    name: str, what: str, type: TensorType, names: Names, known: Known | None = None, language: Language = C
-) -> Parameter:
+def result(name: str, what: str, type: TensorType, names: Names, language: Language) -> Parameter:
     """A parameter that is written to."""
-    if not (known or language.is_known)(type.dtype):
+    if not language.stores(type.dtype):
         raise CodegenError(f"the {what} has dtype {type.dtype}, which generated {language.name} does not have")
     return Parameter(names.fresh(name), what, type, True)
 
 
-def parameter_names(function: str, sizes: Sequence[str] = (), language: Language = C) -> Names:
-    """Names for the parameters of a function, in C and in C++."""
-    return language.names(function, [*FOREIGN, *sizes])
-
-
 def documented(
-    summary: str,
-    parameters: Sequence[Parameter],
-    operations: str,
-    sizes: Sequence[str] = (),
-    language: Language = C,
+    summary: str, parameters: Sequence[Parameter], operations: str, sizes: Sequence[str], language: Language
 ) -> tuple[str, ...]:
     """What the header says about a function."""
     width = max((len(each) for each in (*sizes, *(each.name for each in parameters))), default=0)

@@ -6,8 +6,9 @@ A script, ``runner.py LIBRARY CASES RESULTS``, which does not know yota.
 from __future__ import annotations
 
 import ctypes
-import json
+import pickle
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,14 @@ _NUMBERS = {
 
 def run(library: str, cases: str, results: str) -> None:
     """Call what ``cases`` lists, and save the statuses and what was written."""
-    functions = ctypes.CDLL(library)
-    found: dict[str, Any] = {}
-    with np.load(cases) as arrays:
-        for number, (name, sizes, inputs, outputs) in enumerate(json.loads(str(arrays["calls"]))):
-            given = [arrays[each] for each in inputs]
-            written = [np.array(arrays[each]) for each in outputs]
-            words: list[Any] = [ctypes.c_ssize_t(size) for size in sizes]
-            words += [_pointer(each) if each.ndim else _NUMBERS[each.dtype.name](each.item()) for each in given]
-            words += [_pointer(each) for each in written]
-            found[f"status{number}"] = np.array(getattr(functions, name)(*words))
-            found |= {f"result{number}_{place}": each for place, each in enumerate(written)}
-    np.savez(results, **found)
+    functions, found = ctypes.CDLL(library), []
+    for name, sizes, inputs, outputs in pickle.loads(Path(cases).read_bytes()):
+        written = [np.array(each) for each in outputs]
+        words: list[Any] = [ctypes.c_ssize_t(size) for size in sizes]
+        words += [_pointer(each) if each.ndim else _NUMBERS[each.dtype.name](each.item()) for each in inputs]
+        words += [_pointer(each) for each in written]
+        found.append((getattr(functions, name)(*words), written))
+    Path(results).write_bytes(pickle.dumps(found))
 
 
 def _pointer(array: Any) -> Any:

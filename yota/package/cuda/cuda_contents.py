@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
-from yota.emit.c.lines import harmless
 from yota.emit.cuda.cuda_plan import KernelPlan, inline_parts, preludes
-from yota.emit.python.wrap import wrapped
+from yota.emit.python.formatting import wrapped
 from yota.emit.render import render
 from yota.errors import ArgumentError
 from yota.ir.plain_text import docstring
-from yota.package.c.c_contents import head_lines, quoted_texts, stem_of, tidied
-from yota.package.cuda.cuda_functions import written
-from yota.package.cuda.cuda_sized import written_for_all_sizes
-from yota.package.provenance import description, headline, reference_of
+from yota.package.c.attempts import at_samples
+from yota.package.c.c_contents import described_lines, head_lines, quoted_texts, stem_of, tidied
+from yota.package.cuda.cuda_functions import FunctionWriter, written
+from yota.package.cuda.cuda_sized import SizedInCuda
+from yota.package.provenance import headline, reference_of
 from yota.package.request import Request, flattened, further_axes
 
 
@@ -25,9 +26,14 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         another size.
     Raises CodegenError if something in the function cannot be said in kernels.
     """
-    _check(request)
+    more = [each for each in request.wanted if each not in ("value", "gradient")]
+    if more:
+        raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')
+    if request.strict:
+        raise ArgumentError('strict=True is not for target="cuda"; use target="c" or "numpy"')
     flat = flattened(request)
-    found = written_for_all_sizes(flat, open=request.call.open) if flat.call.dimensions() else written(request)
+    sized = partial(SizedInCuda, open=request.call.open)
+    found: FunctionWriter = at_samples(flat, sized) if flat.call.dimensions() else written(request)
     if request.call.open and any(found.tapes[0].types[output].shape for output in found.tapes[0].outputs):
         raise ArgumentError(
             "the function returns an array, of which code in CUDA for any number of axes does not know the shape; "
@@ -35,22 +41,16 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         )
     title = found.title
     stem = stem_of(request.stem or title)
-    banner = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
-    banner += map(harmless, description(request, found.tapes))
-    looks = any(each.looks for each in found.functions)
-    banner += [
-        "",
-        *_CONVENTIONS,
-        *(_OF_INDICES if looks else ()),
-        *([f"Sizes must be {found.condition}."] if found.condition else []),
-        *further_axes(request.call, [size for each in found.functions for size in each.sizes]),
-    ]
+    looks = any(each.body.looks for each in found.functions)
+    banner = [*described_lines(request, found.tapes), *_CONVENTIONS, *(_OF_INDICES if looks else ())]
+    banner += [f"Sizes must be {found.condition}."] if found.condition else []
+    banner += further_axes(request.call, [size for each in found.functions for size in each.sizes])
     plan = {
         **quoted_texts(request),
-        "banner": tuple(banner),
-        "preludes": preludes(found.needs),
-        "tables": tuple(_on_device(line) for line in found.tables.lines),
-        "parts": inline_parts(found.needs),
+        "banner": banner,
+        "preludes": preludes(found.shared.needs),
+        "tables": [re.sub("^static const", "static __device__ const", line) for line in found.shared.tables.lines],
+        "parts": inline_parts(found.shared.needs),
         "kernels": found.kernels,
         "functions": tuple(replace(each, python=wrapped(each.python, 4)) for each in found.functions),
         "sized": bool(found.condition),
@@ -58,7 +58,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         "math": any("math." in line for each in found.functions for line in each.python),
         "single": any(map(_is_single, found.kernels)),
         "looks": looks,
-        "sorts": "sort" in found.needs.device,
+        "sorts": "sort" in found.shared.needs.device,
     }
     code = tidied(render("cuda/pair/source.cu.jinja", plan=plan))
     module = render(
@@ -87,19 +87,7 @@ _OF_INDICES = (
 )
 
 
-def _check(request: Request) -> None:
-    more = [each for each in request.wanted if each not in ("value", "gradient")]
-    if more:
-        raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')
-    if request.strict:
-        raise ArgumentError('strict=True is not for target="cuda"; use target="c" or "numpy"')
-
-
 def _is_single(kernel: KernelPlan) -> bool:
     """Whether a kernel computes in single precision."""
     parts = [member for record in kernel.records for member, _ in record.members]
     return any(map(_SINGLE.search, [*kernel.lines, *(each.type for each in kernel.parameters), *parts]))
-
-
-def _on_device(line: str) -> str:
-    return line.replace("static const", "static __device__ const", 1) if line.startswith("static const") else line

@@ -28,17 +28,6 @@ class _Array:
     extents: tuple[str, ...]
     corner: tuple[Triangle, int] | None
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The same for arrays whose elements are put in place together."""
-        return (self.corner[0],) if self.corner else self.extents
-
-    @property
-    def parameter(self) -> Parameter:
-        shape = ",".join(self.extents)
-        kind, dtype = c_type(self.varying.type.dtype), self.varying.type.dtype.name
-        return Parameter(f"{kind} *__restrict__ ", self.varying.hint, f"{dtype}[{shape}]")
-
 
 def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> tuple[KernelPlan, ...]:
     """Kernels called ``title`` and a number for the arrays in ``found``, which their parameters are called after.
@@ -49,13 +38,18 @@ def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> 
     arrays = [
         _Array(each, tuple(map(str, each.shape)), triangle(each.text, names)) for each in found if each.type.shape
     ]
-    groups = itertools.groupby(arrays, key=lambda each: each.key)
+    # Arrays of one shape, or of one triangle, are put in place together.
+    groups = itertools.groupby(arrays, key=lambda each: each.corner[0] if each.corner else each.extents)
     return tuple(_kernel(f"{title}_sizes{number}", list(group), names) for number, (_, group) in enumerate(groups))
 
 
 def _kernel(name: str, arrays: Sequence[_Array], names: Mapping[str, str]) -> KernelPlan:
     own = CUDA.names(name, [*names.values(), *(each.varying.hint for each in arrays)])
-    parameters = [each.parameter for each in arrays]
+    types = [each.varying.type.dtype for each in arrays]
+    parameters = [
+        Parameter(f"{c_type(type)} *__restrict__ ", each.varying.hint, f"{type.name}[{','.join(each.extents)}]")
+        for each, type in zip(arrays, types, strict=True)
+    ]
     if arrays[0].corner:
         lines = _triangular(arrays[0].corner[0], arrays, own)
         return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(OPEN_BLOCKS, THREADS))

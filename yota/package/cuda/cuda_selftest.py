@@ -9,7 +9,7 @@ import numpy as np
 
 from yota.emit.cuda.halves import is_half
 from yota.emit.numpy_literals import dtype_text, tuple_text
-from yota.emit.python.wrap import wrapped
+from yota.emit.python.formatting import wrapped
 from yota.errors import ArgumentError
 from yota.package.c.interface import Parameter
 from yota.package.examples import Integers

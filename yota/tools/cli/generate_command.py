@@ -138,6 +138,7 @@ def generate(
 ) -> int:
     """See `HELP`."""
     from yota.export import generate as make
+    from yota.package.provenance import command_of
     from yota.package.subject import relative
 
     if check and out == "-":
@@ -149,24 +150,12 @@ def generate(
         raise UsageError(f"-o {out}: the file's name must end in {ending[0]}; {ending[1]}")
     load_rule_files(rules)
     contents = [each.value for each in with_]
-    command = ["yota", "generate", shown_reference(function)]
-    options: list[tuple[str, Any]] = [("--arg", arg), ("--rules", [relative(path) for path in rules])]
-    options += [("--target", [target.value] if target is not Target.numpy else [])]
-    options += [("--name", [name] if name else []), ("--wrt", wrt)]
-    options += [
-        ("--with", [] if with_ == _USUAL else contents),
-        ("--license", [license] if license else []),
-        ("--effort", [effort.value] if effort is not Effort.high else []),
-        ("--seconds", [f"{seconds:g}"] if seconds != 10.0 else []),
-        ("--sample", [shown_reference(sample)] if sample else []),
-    ]
-    for option, values in options:
-        for value in values:
-            command += [option, value]
-    command += ["--self-test"] if self_test else []
-    command += ["--extension"] if extension else []
-    command += ["--strict"] if strict else []
-    command += ["-o", relative(out)] if out != "-" else []
+    command = command_of(
+        shown_reference(function), arg, target=target.value, name=name, wrt=wrt, wanted=contents, license=license,
+        effort=effort.value, seconds=seconds, self_test=self_test, extension=extension, strict=strict,
+        rules=[relative(path) for path in rules], sample=shown_reference(sample) if sample else "",
+    )  # fmt: skip
+    command += ("-o", relative(out)) if out != "-" else ()
     f = function_at(function)
     with working("tracing and generating"):
         module = make(
@@ -182,7 +171,7 @@ def generate(
             effort=effort.value,
             seconds=seconds,
             extension=extension,
-            command=tuple(command),
+            command=command,
             stem=Path(out).stem if ending and out != "-" else None,
             sample=function_at(sample) if sample else None,
         )

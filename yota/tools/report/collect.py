@@ -20,7 +20,7 @@ from yota.tools.report.diagram import drawn
 from yota.tools.report.figures import totals
 from yota.tools.report.notebook import formulas
 from yota.tools.report.origins import MOST, Generated, Reversed, generated, native, reversed_tape, stamp
-from yota.tools.report.report_plan import Card, Pair, Report, Row, Widths
+from yota.tools.report.report_plan import Card, Pair, Report, Row
 from yota.tools.report.source_pieces import pieces, plain, source_blocks
 
 
@@ -50,11 +50,11 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "nump
         code=code,
         formulas=formulas(found.tape),
         language={"numpy": "NumPy", "c": "C", "cuda": "CUDA"}[target],
-        widest=Widths(
-            source=_widest(row for block in sources for row in block.rows),
-            tape=_widest(row for pair in pairs for row in (pair.primal, *pair.adjoints)),
-            code=_widest(code),
-        ),
+        widest={
+            "source": _widest(row for block in sources for row in block.rows),
+            "tape": _widest(row for pair in pairs for row in (pair.primal, *pair.adjoints)),
+            "code": _widest(code),
+        },
         diagram=drawn(found.tape, found.primal),
     )
 

@@ -8,7 +8,6 @@ from yota.emit.targets.numpy import Lowered
 from yota.ir.op_counts import elements, operations, total
 from yota.ir.tape import Tape
 from yota.optimize.array_views import is_view
-from yota.schedule.blocked.units import Unit
 from yota.tools.report.origins import Generated
 from yota.tools.report.report_plan import Total
 
@@ -39,16 +38,14 @@ def _kernels(made: Generated) -> tuple[Total, ...]:
 
 def _memory(recorded: Tape, found: Lowered) -> tuple[Total, ...]:
     """Figures about NumPy code."""
-    once = _moved_op_by_op(recorded)
+    ops = (op for op in recorded.ops if not is_view(op, recorded.types))
+    once = sum(_bytes(recorded, variable) for op in ops for variable in (*op.operands, op.result))
     moved = moved_bytes(found)
     groups = [unit for unit in found.units if unit.extent]
     loops = [unit for unit in groups if unit.extent > unit.block]
     alone = len(found.units) - len(groups)
     workspace = sum(slot.size * slot.dtype.itemsize for slot in found.storage.slots) if found.storage else 0
-    plural = "" if len(loops) == 1 else "s"
-    shape = (
-        f"{len(loops)} blocked loop{plural}, {alone} ops on whole arrays" if found.units else "scalar code: no arrays"
-    )
+    shape = f"{len(loops)} blocked loop{'' if len(loops) == 1 else 's'}, {alone} ops on whole arrays"
     return (
         Total("bytes moved", sized(moved), f"{sized(once)} if every op ran by itself"),
         Total("workspace", sized(workspace), "kept between calls" if workspace else "none is needed"),
@@ -62,18 +59,8 @@ def moved_bytes(found: Lowered) -> int:
     if not found.units:
         ends = [*(entry.variable for entry in tape.inputs), *tape.outputs]
         return sum(_bytes(tape, variable) for variable in ends)
-    return sum(_bytes(tape, variable) for unit in found.units for variable in _crossing(tape, unit))
-
-
-def _crossing(tape: Tape, unit: Unit) -> Iterable[int]:
-    if not unit.extent and is_view(unit.members[0].op, tape.types):
-        return ()
-    return (*unit.reads, *unit.results)
-
-
-def _moved_op_by_op(tape: Tape) -> int:
-    ops = (op for op in tape.ops if not is_view(op, tape.types))
-    return sum(_bytes(tape, variable) for op in ops for variable in (*op.operands, op.result))
+    units = [unit for unit in found.units if unit.extent or not is_view(unit.members[0].op, tape.types)]
+    return sum(_bytes(tape, variable) for unit in units for variable in (*unit.reads, *unit.results))
 
 
 def _bytes(tape: Tape, variable: int) -> int:
@@ -87,14 +74,12 @@ def sized(count: int) -> str:
     >>> sized(640), sized(2_400_000)
     ('640 B', '2.4 MB')
     """
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count} B"
+    return _scaled(count, (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))) or f"{count} B"
 
 
 def _counted(count: int) -> str:
-    for unit, scale in (("billion", 10**9), ("million", 10**6)):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count:,}"
+    return _scaled(count, (("billion", 10**9), ("million", 10**6))) or f"{count:,}"
+
+
+def _scaled(count: int, units: Iterable[tuple[str, int]]) -> str:
+    return next((f"{count / scale:.3g} {unit}" for unit, scale in units if count >= scale), "")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,34 +24,6 @@ _MOST_OPS = 60
 """Largest number of ops of a tape that is also shown as formulas."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """An op and its source line."""
-
-    kind: str
-    text: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Tape:
-    """A tape as input of the template."""
-
-    title: str
-    lines: tuple[_Line, ...]
-    left_out: int
-    formulas: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Gradient:
-    """The gradient by one argument or field."""
-
-    name: str
-    type: str
-    value: str
-
-
 def tape_html(tape: Tape) -> str:
     """A tape as HTML."""
     return render("report/tape.html.jinja", tape=_tape(tape), shut=False)
@@ -68,31 +39,34 @@ def result_html(result: GradResult) -> str:
     return render("report/result.html.jinja", gradients=gradients, source=result.source, tape=tape, shut=True)
 
 
-def _gradients(name: str, value: Any) -> Iterator[_Gradient]:
+def _gradients(name: str, value: Any) -> Iterator[dict[str, str]]:
     if value is None:
-        yield _Gradient(name, "no derivative", "")
+        yield {"name": name, "type": "no derivative", "value": ""}
     elif isinstance(value, Mapping):
         for path, part in value.items():
             yield from _gradients(spelled(name, path), part)
     else:
         with np.printoptions(threshold=6, edgeitems=3, precision=6):
-            yield _Gradient(name, str(type_of(value)), str(value))
+            yield {"name": name, "type": str(type_of(value)), "value": str(value)}
 
 
-def _tape(tape: Tape) -> _Tape:
+def _tape(tape: Tape) -> dict[str, Any]:
     types = tape.types
-    found = [_Line("quiet", f"inp %{entry.variable}::{types[entry.variable]}", entry.name) for entry in tape.inputs]
+    found = [_quiet(f"inp %{entry.variable}::{types[entry.variable]}", entry.name) for entry in tape.inputs]
     shown = tape.ops[:_MOST]
     used = {operand for op in shown for operand in op.operands} | set(tape.outputs)
     for variable, value in tape.constants.items():
         if variable in used:
-            found.append(_Line("quiet", f"const %{variable} = {show_constant(value)}::{types[variable]}", ""))
-    found += [_Line("op", show_op(tape, op), source_line(op.location)) for op in shown]
+            found.append(_quiet(f"const %{variable} = {show_constant(value)}::{types[variable]}"))
+    found += [{"kind": "op", "text": show_op(tape, op), "note": source_line(op.location)} for op in shown]
+    found.append(_quiet(f"return {', '.join(f'%{variable}' for variable in tape.outputs)}"))
     count = total(tape)
     title = f"Tape of {tape.name}: {count} operation{'' if count == 1 else 's'}"
-    results = ", ".join(f"%{variable}" for variable in tape.outputs)
-    lines = (*found, _Line("quiet", f"return {results}", ""))
-    return _Tape(title, lines, max(0, len(tape.ops) - _MOST), formulas(tape))
+    return {"title": title, "lines": found, "left_out": max(0, len(tape.ops) - _MOST), "formulas": formulas(tape)}
+
+
+def _quiet(text: str, note: str = "") -> dict[str, str]:
+    return {"kind": "quiet", "text": text, "note": note}
 
 
 def formulas(tape: Tape) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -57,11 +57,6 @@ class Pair:
     kind: str
     primal: Row
     adjoints: tuple[Row, ...] = ()
-
-    @property
-    def height(self) -> int:
-        """Number of lines."""
-        return 1 + len(self.adjoints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +113,11 @@ class Diagram:
 
 
 @dataclass(frozen=True, slots=True)
-class Widths:
-    """Longest line, in characters, of each scrollable column."""
-
-    source: int
-    tape: int
-    code: int
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
-    """All data of a page."""
+    """All data of a page.
+
+    widest: longest line, in characters, of each scrollable column.
+    """
 
     title: str
     summary: str
@@ -140,5 +129,5 @@ class Report:
     code: tuple[Row, ...]
     language: str
     formulas: Sequence[str]
-    widest: Widths
+    widest: Mapping[str, int]
     diagram: Diagram

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yota
+from yota.emit.python.formatting import formatted
 from yota.emit.render import render
 from yota.errors import ArgumentError, RuleError
 from yota.ir.plain_text import docstring, shell, visible
-from yota.package.assembly import MARK
-from yota.package.formatting import formatted
+from yota.package.assembly import MARK, tidied
 from yota.rules.language.model import Rule
 from yota.rules.registry import Registry, registry
 from yota.tools.sharing.dialect_printer import FIXED, SEED, Speller, identifier
@@ -46,9 +46,10 @@ def export(path: Path, library: str, command: Sequence[str]) -> Shared:
     notes = [f"{rule.name} is left out: it has no primal" for rule in rules if not rule.primal]
     if not wanted:
         raise ArgumentError(f"{path} has no rule with a primal, which is what can be exported")
+    origin = f"{MARK}{yota.__version__} from {visible(path.name)}."
     functions, macros, imports = _functions(wanted, known, dialect)
     plan = {
-        "banner": _banner(path, command),
+        "banner": (f"{origin} Do not edit: change the rules, then run", "#", f"#     {shell(command)}"),
         "summary": docstring(f"Rules of {path.name} for {library}."),
         "imports": imports,
         "exports": ", ".join(sorted(f'"{identifier(rule.name)}"' for rule in wanted)),
@@ -59,12 +60,7 @@ def export(path: Path, library: str, command: Sequence[str]) -> Shared:
         "seed": SEED,
     }
     text = formatted(render(f"sharing/{library}.py.jinja", **plan))
-    return Shared(_spaced(text), tuple(identifier(rule.name) for rule in wanted), tuple(notes))
-
-
-def _banner(path: Path, command: Sequence[str]) -> tuple[str, ...]:
-    origin = f"{MARK}{yota.__version__} from {visible(path.name)}."
-    return (f"{origin} Do not edit: change the rules, then run", "#", f"#     {shell(command)}")
+    return Shared(tidied(text), tuple(identifier(rule.name) for rule in wanted), tuple(notes))
 
 
 def _functions(
@@ -85,7 +81,8 @@ def _functions(
             )
         spelling = Speller(dialect, rule, known)
         stem = rule.name.strip("_")
-        while any(_is_same_name(stem, each.stem) for each in found.values()):
+        # Names that differ in case or underscores give one name of a class.
+        while _plain(stem) in {_plain(each.stem) for each in found.values()}:
             stem += "2"
         found[rule.name] = function(rule, known, spelling, stem, taken)
         taken.add(identifier(rule.name))
@@ -94,14 +91,15 @@ def _functions(
         queued = {each.name for each in pending} | found.keys()
         pending += [known.rules(name)[0] for name in spelling.functions if name not in queued]
     taken |= {f"_{name}" for name in (*macros, *FIXED)}
-    bodies = " ".join(f"{each.value} {' '.join(slope.text for slope in each.slopes)}" for each in found.values())
+    bodies = " ".join(
+        f"{' '.join(each.primals)} {' '.join(slope.text for slope in each.slopes)}" for each in found.values()
+    )
     uses_math |= "extent" in macros
     return list(found.values()), macros, _imports(found.values(), bodies, dialect, uses_math)
 
 
-def _is_same_name(one: str, other: str) -> bool:
-    """Whether two names would give the same name of a class or companion."""
-    return one.replace("_", "").lower() == other.replace("_", "").lower()
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _imports(functions: Iterable[Function], bodies: str, dialect: Dialect, uses_math: bool) -> list[list[str]]:
@@ -113,20 +111,3 @@ def _imports(functions: Iterable[Function], bodies: str, dialect: Dialect, uses_
         line.format(", ".join(sorted(makers))) for name, line in dialect.imports.items() if optional.get(name, True)
     ]
     return [section for section in (standard, others) if section]
-
-
-def _spaced(text: str) -> str:
-    """``text`` with two blank lines between definitions, one elsewhere, and none at the ends."""
-    lines: list[str] = []
-    blank = 0
-    for line in text.split("\n"):
-        if not line:
-            blank += 1
-            continue
-        if lines and blank:
-            top = line.startswith(("def ", "class ", "@"))
-            after = lines[-1].startswith(" ") and not line.startswith(" ")
-            lines += ["", ""] if top or after else [""]
-        blank = 0
-        lines.append(line)
-    return "\n".join(lines) + "\n"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from yota.emit.numpy_literals import tuple_text
 from yota.errors import RuleError
 from yota.ir.plain_text import docstring
 from yota.rules.language.model import Expression, Literal, Parameter, Rule, is_zero, refusal
@@ -80,45 +81,14 @@ class Function:
         return ", ".join([*self.plain_operands, *self.statics, *self.starred[len(self.plain_operands) :]])
 
     @property
-    def unpacked(self) -> str:
-        """The operands as an assignment target of a sequence of the same length."""
-        return _several(self.operands)
-
-    @property
     def received(self) -> str:
         """All parameters as an assignment target of a sequence, a variadic one last."""
-        return _several(self.leading.split(", ")) if not self.variadic else self.leading
-
-    @property
-    def several(self) -> bool:
-        """Whether the function returns a tuple."""
-        return len(self.results) > 1
-
-    @property
-    def value(self) -> str:
-        """The returned expression."""
-        return ", ".join(self.primals)
-
-    @property
-    def result(self) -> str:
-        """The results as an assignment target or a value."""
-        return ", ".join(self.results)
-
-    @property
-    def returned(self) -> str:
-        """The results as one value."""
-        return f"({self.result})" if self.several else self.result
-
-    @property
-    def seed(self) -> str:
-        """The adjoints of the results as an assignment target."""
-        return ", ".join(self.seeds)
+        return self.leading if self.variadic or "," in self.leading else f"{self.leading},"
 
     @property
     def places(self) -> str:
         """Positions of the static parameters, as a tuple."""
-        places = range(len(self.operands), len(self.operands) + len(self.statics))
-        return f"({_several([str(each) for each in places])})"
+        return tuple_text(range(len(self.operands), len(self.operands) + len(self.statics)))
 
     @property
     def inner(self) -> str:
@@ -233,7 +203,3 @@ def _slopes(rule: Rule, known: Registry, spelling: Speller) -> tuple[Slope, ...]
             if not is_zero(written):
                 found.append(Slope(name, position, seed, spelling.text(written)))
     return tuple(found)
-
-
-def _several(names: Sequence[str]) -> str:
-    return f"{names[0]}," if len(names) == 1 else ", ".join(names)

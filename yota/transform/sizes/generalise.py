@@ -16,12 +16,11 @@ from yota.ir.plain_text import visible
 from yota.ir.records import Record
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Guard, Op, Tape
-from yota.ir.types import TensorType
+from yota.ir.tape import Op, Tape
 from yota.optimize.rewrite import Rewriting
-from yota.tracing.source_lines import source_line
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.size_arrays import array_text
+from yota.transform.sizes.size_branches import place_of
 from yota.transform.sizes.size_expressions import Samples, closeness
 
 _OP = 100
@@ -40,22 +39,18 @@ class UnknownForm(ArgumentError):
 class General:
     """A tape for all sizes.
 
-    tape: the tape of the first sample; numbers that depend on sizes are `Extent`.
-    types: type of each variable.
+    tape: the tape of the first sample, in whose types, keywords and guards numbers that depend on sizes are `Extent`.
     constants: text of each constant that depends on sizes.
-    guards: guards with what they expect, as text where that depends on sizes.
     """
 
     tape: Tape
-    types: Mapping[int, TensorType]
     constants: Mapping[int, str]
-    guards: tuple[Guard, ...]
 
-    def typed(self, change: Callable[[Extent], int] = lambda extent: extent) -> Tape:
-        """The tape with the types that its variables have at all sizes, and with what ``change`` makes of extents."""
-        types = {variable: with_extents(type, change) for variable, type in self.types.items()}
+    def changed(self, change: Callable[[Extent], int]) -> Tape:
+        """The tape with what ``change`` makes of extents."""
+        types = {variable: with_extents(type, change) for variable, type in self.tape.types.items()}
         ops = tuple(replace(op, static=with_extents(op.static, change)) for op in self.tape.ops)
-        guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.guards)
+        guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.tape.guards)
         return replace(self.tape, types=types, ops=ops, guards=guards)
 
 
@@ -96,7 +91,7 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
         replace(guard, expected=_general([tape.guards[place].expected for tape in tapes], samples, guard.location))
         for place, guard in enumerate(first.guards)
     )
-    return General(replace(first, ops=tuple(ops)), types, constants, guards)
+    return General(replace(first, ops=tuple(ops), types=types, guards=guards), constants)
 
 
 def _variables(tape: Tape) -> list[int]:
@@ -124,7 +119,7 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
     Raises ArgumentError if it is no case of that one; the message names the line and the cures.
     """
     _check_same_ops(general.tape, tape, samples)
-    for where, what in _differences(replace(general.tape, types=general.types), general.constants, tape, size):
+    for where, what in _differences(general.tape, general.constants, tape, size):
         raise _different(where, samples, what)
 
 
@@ -174,7 +169,7 @@ def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
 
 def elements(general: General, size: Mapping[str, int]) -> int:
     """Elements that all arrays of the tape have at one size; of a loop those of a recording of all trips."""
-    found: int = sum(math.prod(_at(type.shape, size)) for type in general.types.values())
+    found: int = sum(math.prod(_at(type.shape, size)) for type in general.tape.types.values())
     return found + _OP * sum(_recorded(op, size) for op in general.tape.ops) + _copied(general, size)
 
 
@@ -182,8 +177,8 @@ def _copied(general: General, size: Mapping[str, int]) -> int:
     """Elements of arrays that a recording copies for each row that a loop writes."""
     trips = [int(_at(op.keyword("region").trips, size) or 1) for op in general.tape.ops if op.regions]
     written = [op for op in general.tape.ops if op.access == AccessMap.WRITE]
-    rows = [op for op in written if len(general.types[op.operands[1]].shape) > 1]
-    copied: int = sum(math.prod(_at(general.types[op.result].shape, size)) for op in rows)
+    rows = [op for op in written if len(general.tape.types[op.operands[1]].shape) > 1]
+    copied: int = sum(math.prod(_at(general.tape.types[op.result].shape, size)) for op in rows)
     return max(trips, default=0) * copied
 
 
@@ -212,12 +207,11 @@ def _close(expected: Any, found: Any) -> bool:
 def _different(
     location: Location | None, samples: Samples, what: str, error: type[ArgumentError] = ArgumentError
 ) -> ArgumentError:
-    line = source_line(location)
-    where = f"{location.function}, line {location.line}: `{line}`: " if location is not None else ""
     names = ", ".join(samples.names)
     return error(
-        f"{where}{what} when {names} changes, as in a Python loop over it or a branch on it. Fix the size, as in "
-        f"float64[{next(iter(samples.sizes[0].values()))}], or write that line as array code without the loop"
+        f"{place_of(location)}{what} when {names} changes, as in a Python loop over it or a branch on it. Fix the "
+        f"size, as in float64[{next(iter(samples.sizes[0].values()))}], or write that line as array code without the "
+        "loop"
     )
 
 
@@ -258,12 +252,11 @@ def _body(tapes: Sequence[Tape], samples: Samples, location: Location | None) ->
     found = generalised(tapes, samples)
     for variable, text in found.constants.items():
         line = next((op.location for op in found.tape.ops if variable in op.operands), location)
-        where = f"{line.function}, line {line.line}: `{source_line(line)}`: " if line is not None else ""
         raise UnknownForm(
-            f"{where}each trip of a loop reads the number {visible(repr(found.tape.constants[variable]))}, which is "
-            f"{text}. Take it out of the loop, as in total / len(x) after it, or x / len(x) ahead of it"
+            f"{place_of(line)}each trip of a loop reads the number {visible(repr(found.tape.constants[variable]))}, "
+            f"which is {text}. Take it out of the loop, as in total / len(x) after it, or x / len(x) ahead of it"
         )
-    return found.typed()
+    return found.tape
 
 
 def _constant(values: Sequence[Any], samples: Samples, location: Location | None) -> str | None:

@@ -74,9 +74,7 @@ class Samples:
         if (shifted := self._shifted(values)) is not None:
             name, offset = shifted
             return f"{name} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else name
-        exact = [Fraction(value) for value in values]
-        found = self._monomial(exact)
-        found = self._polynomial(exact) if found is None else found
+        found = self._exact([Fraction(value) for value in values])
         if found is None:
             return self._floored(values)
         above, below = _parts(found)
@@ -124,17 +122,15 @@ class Samples:
             if root and len({value > 0 for value in values}) > 1:
                 return None
             plain = [(value * value if root else value) for value in values]
-            exact = [_fraction(1 / value if reciprocal else value, close) for value in plain]
-            found = self._monomial(exact) if None not in exact else None  # type: ignore[arg-type]
-            if found is None and None not in exact:
-                found = self._polynomial(exact)  # type: ignore[arg-type]
-            if found is None and not reciprocal and None not in exact:
-                found = self._quotient(exact)  # type: ignore[arg-type]
-            if found is None:
-                continue
-            text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
-            if self._agrees(text, values, close):
-                return text
+            fractions = [_fraction(1 / value if reciprocal else value, close) for value in plain]
+            exact = [fraction for fraction in fractions if fraction is not None]
+            found = self._exact(exact) if len(exact) == len(values) else None
+            if found is None and not reciprocal and len(exact) == len(values):
+                found = self._quotient(exact)
+            if found is not None:
+                text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
+                if self._agrees(text, values, close):
+                    return text
         return self._measured(values, close)
 
     def _measured(self, values: Sequence[float], close: float) -> str | None:
@@ -158,17 +154,20 @@ class Samples:
         results = [float(evaluated(text, size)) for size in self.sizes]
         return all(abs(result - value) <= close * abs(value) for result, value in zip(results, values, strict=True))
 
+    def _exact(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        found = self._monomial(values)
+        return self._polynomial(values) if found is None else found
+
     def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
         """A product of sizes times a line in one further size: numbers of elements are such, of any degree."""
         for count in range(len(self.names), 1, -1):
             for chosen in itertools.combinations(self.names, count):
-                ratios = [value / _value(chosen, size) for value, size in zip(values, self.sizes, strict=True)]
-                for other in ("", *(name for name in self.names if name not in chosen)):
-                    factors: list[tuple[str, ...]] = [(), (other,)] if other else [()]
-                    rows = [[_value(factor, size) for factor in factors] for size in self.sizes]
-                    found = _solved(rows, ratios)
+                others = (name for name in self.names if name not in chosen)
+                lines: list[list[tuple[str, ...]]] = [[()], *([(), (other,)] for other in others)]
+                for factors in lines:
+                    found = self._combined([(*chosen, *factor) for factor in factors], values)
                     if found is not None:
-                        return _expression([(*chosen, *factor) for factor in factors], found)
+                        return found
         return None
 
     def _polynomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
@@ -177,11 +176,15 @@ class Samples:
             monomials = list(_monomials(self.names, degree))
             if len(monomials) >= len(values):
                 return None
-            rows = [[_value(monomial, size) for monomial in monomials] for size in self.sizes]
-            coefficients = _solved(rows, values)
-            if coefficients is not None:
-                return _expression(monomials, coefficients)
+            found = self._combined(monomials, values)
+            if found is not None:
+                return found
         return None
+
+    def _combined(self, monomials: Sequence[tuple[str, ...]], values: Sequence[Fraction]) -> sympy.Expr | None:
+        """The sum of ``monomials``, each with a factor, that has ``values``."""
+        found = _solved([[_value(each, size) for each in monomials] for size in self.sizes], values)
+        return None if found is None else _expression(monomials, found)
 
     def _quotient(self, values: Sequence[Fraction]) -> sympy.Expr | None:
         """The simplest quotient of polynomials in a single size."""

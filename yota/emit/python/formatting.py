@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from yota.package.documents import Broken, Document, Group, Indented, Line, Preferred, block, joined, lay_out
-from yota.package.expression_layout import (
-    BINARY,
+from yota.emit.python.documents import COMMA, Choice, Document, Preferred, block, joined, lay_out
+from yota.emit.python.expression_layout import (
+    OPERATORS,
     UnprintableError,
     arguments_of,
     display,
@@ -20,6 +20,7 @@ from yota.package.expression_layout import (
     rigid,
     sign_level,
 )
+from yota.emit.python.function_plan import Line
 
 
 def statement(tree: ast.stmt) -> Document:
@@ -28,11 +29,11 @@ def statement(tree: ast.stmt) -> Document:
     Raises UnprintableError if it is of a kind that generated code does not have.
     """
     if isinstance(tree, ast.Assign) and len(tree.targets) == 1:
-        return (_target(tree.targets[0]), " = ", _assigned(tree.value))
+        return (_value(tree.targets[0]), " = ", _assigned(tree.value))
     if isinstance(tree, ast.AugAssign):
-        return (_target(tree.target), f" {BINARY[type(tree.op)][0]}= ", _value(tree.value))
+        return (_value(tree.target), f" {OPERATORS[type(tree.op)][0]}= ", _value(tree.value))
     if isinstance(tree, ast.AnnAssign) and tree.value is not None:
-        return (_target(tree.target), ": ", ast.unparse(tree.annotation), " = ", _assigned(tree.value))
+        return (_value(tree.target), ": ", ast.unparse(tree.annotation), " = ", _assigned(tree.value))
     if isinstance(tree, ast.Return) and tree.value is not None:
         return ("return ", _value(tree.value))
     if isinstance(tree, ast.Raise) and tree.exc is not None and tree.cause is None:
@@ -42,7 +43,7 @@ def statement(tree: ast.stmt) -> Document:
     if isinstance(tree, ast.If):
         return ("if ", _value(tree.test), ":")
     if isinstance(tree, ast.For):
-        return ("for ", _flat(tree.target), " in ", _value(tree.iter), ":")
+        return ("for ", _value(tree.target), " in ", _value(tree.iter), ":")
     if isinstance(tree, ast.FunctionDef):
         return _definition(tree)
     raise UnprintableError(type(tree).__name__)
@@ -65,15 +66,8 @@ def _definition(tree: ast.FunctionDef) -> Document:
             default = (" = " if hint else "=", expression(arguments.defaults[number - plain]))
         parts.append((argument.arg, hint, default))
     returns = "" if tree.returns is None else f" -> {ast.unparse(tree.returns)}"
-    alone = block("(", (*parts, Broken(",")), ")") if len(parts) == 1 else arguments_of(parts)
-    listing = alone if parts else "()"
+    listing = block("(", (*parts, COMMA), ")") if len(parts) == 1 else arguments_of(parts)
     return (f"def {tree.name}", listing, returns, ":")
-
-
-def _target(tree: ast.expr) -> Document:
-    if isinstance(tree, ast.Tuple):
-        return _bare_tuple(tree)
-    return expression(tree)
 
 
 def _value(tree: ast.expr) -> Document:
@@ -85,15 +79,19 @@ def _value(tree: ast.expr) -> Document:
         return content
     if isinstance(tree, ast.UnaryOp) and _bracketed(tree.operand):
         return content
-    inside = Group((Broken("("), Indented((Line(), content)), Line(), Broken(")")))
+    inside = _in_brackets(content)
     return Preferred(rigid(tree), inside) if _may_stand_bare(tree) else inside
 
 
 def _bare_tuple(tree: ast.Tuple) -> Document:
     if len(tree.elts) == 1:
         return display(tree)
-    items = joined([expression(item) for item in tree.elts], (",", Line(" ")))
-    return Group((Broken("("), Indented((Line(), items, Broken(","))), Line(), Broken(")")))
+    return _in_brackets((joined([expression(item) for item in tree.elts]), COMMA))
+
+
+def _in_brackets(content: Document) -> Document:
+    """``content`` in parentheses if it is broken."""
+    return block(Choice("", "("), content, Choice("", ")"))
 
 
 def _bracketed(tree: ast.expr) -> bool:
@@ -106,7 +104,7 @@ def _bracketed(tree: ast.expr) -> bool:
 def _may_stand_bare(tree: ast.expr) -> bool:
     """Whether breaking inside the brackets at either end will do: there must be one weakest operator only."""
     if isinstance(tree, ast.BinOp):
-        level = BINARY[type(tree.op)][1]
+        level = OPERATORS[type(tree.op)][1]
         count = len(flattened(tree, level)) // 2
         return count == 1 and (_begins_bracketed(tree) or _ends_bracketed(tree))
     if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
@@ -129,12 +127,10 @@ def _ends_bracketed(tree: ast.expr) -> bool:
     return _bracketed(tree)
 
 
-def _flat(tree: ast.expr) -> str:
-    return ", ".join(ast.unparse(item) for item in tree.elts) if isinstance(tree, ast.Tuple) else ast.unparse(tree)
-
-
 WIDTH = 88
 """What ruff and black take when nothing else is said."""
+LONGEST = 100
+"""Columns of a line in a plan."""
 
 _WORDS = ("else", "try", "except", "finally", "with", "class", "import", "from", "@", "pass")
 
@@ -174,5 +170,14 @@ def _formatted(lines: list[str], width: int) -> str:
     try:
         (tree,) = ast.parse(code + " pass" if code.endswith(":") else code).body
         return lay_out(statement(tree), indent, width)
-    except (SyntaxError, UnprintableError):
+    except (RecursionError, SyntaxError, UnprintableError):
         return raw
+
+
+def wrapped(lines: Iterable[str], indent: int) -> tuple[str, ...]:
+    """``lines`` of a plan, broken where they are too long when indented by ``indent``."""
+    found: list[str] = []
+    for line in lines:
+        pieces = _formatted([line], LONGEST - indent).split("\n") if len(line) > LONGEST - indent else [line]
+        found += [Line(piece, line.variables) for piece in pieces] if isinstance(line, Line) else pieces
+    return tuple(found)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import ast
 
-from yota.package.documents import Broken, Document, Group, Line, block, joined
+from yota.emit.python.documents import COMMA, SPACE, Document, Group, block, joined
 
 _CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, _SIGN, _POWER, _ATOM = 1, 2, 3, 4, 5, 12, 13, 20
 
-BINARY: dict[type[ast.AST], tuple[str, int]] = {
+OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
+    ast.Or: ("or", _OR),
+    ast.And: ("and", _AND),
+    ast.Not: ("not ", _NOT),
+    ast.Eq: ("==", _COMPARISON),
+    ast.NotEq: ("!=", _COMPARISON),
+    ast.Lt: ("<", _COMPARISON),
+    ast.LtE: ("<=", _COMPARISON),
+    ast.Gt: (">", _COMPARISON),
+    ast.GtE: (">=", _COMPARISON),
+    ast.Is: ("is", _COMPARISON),
+    ast.IsNot: ("is not", _COMPARISON),
+    ast.In: ("in", _COMPARISON),
+    ast.NotIn: ("not in", _COMPARISON),
     ast.BitOr: ("|", 6),
     ast.BitXor: ("^", 7),
     ast.BitAnd: ("&", 8),
@@ -21,21 +34,12 @@ BINARY: dict[type[ast.AST], tuple[str, int]] = {
     ast.FloorDiv: ("//", 11),
     ast.Mod: ("%", 11),
     ast.MatMult: ("@", 11),
+    ast.USub: ("-", _SIGN),
+    ast.UAdd: ("+", _SIGN),
+    ast.Invert: ("~", _SIGN),
     ast.Pow: ("**", _POWER),
 }
-_COMPARE: dict[type[ast.AST], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
-_UNARY: dict[type[ast.AST], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not "}
+"""Python's operators, and how tightly they bind."""
 
 
 class UnprintableError(Exception):
@@ -57,7 +61,7 @@ def _signed(tree: ast.expr, gap: Document, *, whole: bool = False) -> Document:
         return rigid(part) if whole else expression(part)
 
     if isinstance(tree, ast.BinOp):
-        parts = flattened(tree, BINARY[type(tree.op)][1])
+        parts = flattened(tree, OPERATORS[type(tree.op)][1])
         return tuple(
             operand(part, operand_level(tree, number))
             if not isinstance(part, str)
@@ -68,30 +72,25 @@ def _signed(tree: ast.expr, gap: Document, *, whole: bool = False) -> Document:
         )
     if isinstance(tree, ast.Compare):
         signs = zip(tree.ops, tree.comparators, strict=True)
-        others = ((gap, _COMPARE[type(sign)], " ", operand(right, _COMPARISON + 1)) for sign, right in signs)
+        others = ((gap, OPERATORS[type(sign)][0], " ", operand(right, _COMPARISON + 1)) for sign, right in signs)
         return (operand(tree.left, _COMPARISON + 1), *others)
     assert isinstance(tree, ast.UnaryOp)
-    return (_UNARY[type(tree.op)], operand(tree.operand, sign_level(tree)))
+    return (OPERATORS[type(tree.op)][0], operand(tree.operand, sign_level(tree)))
 
 
 def flattened(tree: ast.BinOp, level: int) -> list[ast.expr | str]:
     """Operands and signs of a chain of operators that bind equally."""
-    sign, own = BINARY[type(tree.op)]
+    sign, own = OPERATORS[type(tree.op)]
     if own != level:
         return [tree]
     if level == _POWER:
-        right = tree.right
-        return [tree.left, sign, *(flattened(right, level) if isinstance(right, ast.BinOp) else [right])]
-    left = tree.left
-    head: list[ast.expr | str] = (
-        flattened(left, level) if isinstance(left, ast.BinOp) and BINARY[type(left.op)][1] == level else [left]
-    )
-    return [*head, sign, tree.right]
+        return [tree.left, sign, *(flattened(tree.right, level) if isinstance(tree.right, ast.BinOp) else [tree.right])]
+    return [*(flattened(tree.left, level) if isinstance(tree.left, ast.BinOp) else [tree.left]), sign, tree.right]
 
 
 def operand_level(tree: ast.BinOp, number: int) -> int:
     """How tightly an operand must bind to stand without parentheses."""
-    level = BINARY[type(tree.op)][1]
+    level = OPERATORS[type(tree.op)][1]
     if level == _POWER:
         return _SIGN if number == len(flattened(tree, level)) - 1 else _ATOM
     return level if number == 0 else level + 1
@@ -119,12 +118,8 @@ def _simple(tree: ast.expr) -> bool:
 
 def level_of(tree: ast.expr) -> int:
     """How tightly an expression binds."""
-    if isinstance(tree, ast.BinOp):
-        return BINARY[type(tree.op)][1]
-    if isinstance(tree, ast.BoolOp):
-        return _OR if isinstance(tree.op, ast.Or) else _AND
-    if isinstance(tree, ast.UnaryOp):
-        return _NOT if isinstance(tree.op, ast.Not) else _SIGN
+    if isinstance(tree, (ast.BinOp, ast.BoolOp, ast.UnaryOp)):
+        return OPERATORS[type(tree.op)][1]
     if isinstance(tree, ast.Compare):
         return _COMPARISON
     if isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float)) and str(tree.value).startswith("-"):
@@ -160,15 +155,15 @@ def expression(tree: ast.expr) -> Document:
 
 def _operation(tree: ast.expr) -> Document:
     if isinstance(tree, (ast.BinOp, ast.Compare)):
-        return Group(_signed(tree, Line(" ")))
+        return Group(_signed(tree, SPACE))
     if isinstance(tree, ast.BoolOp):
-        word, level = ("or", _OR) if isinstance(tree.op, ast.Or) else ("and", _AND)
-        return Group(joined([_within(value, level + 1) for value in tree.values], (Line(" "), word, " ")))
+        word, level = OPERATORS[type(tree.op)]
+        return Group(joined([_within(value, level + 1) for value in tree.values], (SPACE, word, " ")))
     if isinstance(tree, ast.UnaryOp):
         return _signed(tree, " ")
     if isinstance(tree, ast.IfExp):
         test, other = _within(tree.test, _OR), _within(tree.orelse, _CONDITIONAL)
-        return Group((_within(tree.body, _OR), Line(" "), "if ", test, Line(" "), "else ", other))
+        return Group((_within(tree.body, _OR), SPACE, "if ", test, SPACE, "else ", other))
     raise UnprintableError(type(tree).__name__)
 
 
@@ -178,12 +173,12 @@ def _call_arguments(tree: ast.Call) -> Document:
         if keyword.arg is None:
             raise UnprintableError("**")
         parts.append((f"{keyword.arg}=", expression(keyword.value)))
-    return arguments_of(parts) if parts else "()"
+    return arguments_of(parts)
 
 
 def arguments_of(parts: list[Document]) -> Document:
     """Arguments or parameters: first on a line of their own together, then one on each line."""
-    return block("(", Group((joined(parts, (",", Line(" "))), Broken(","))), ")")
+    return block("(", Group((joined(parts), COMMA)), ")") if parts else "()"
 
 
 def display(tree: ast.List | ast.Tuple) -> Document:
@@ -191,15 +186,17 @@ def display(tree: ast.List | ast.Tuple) -> Document:
     opening, closing = ("[", "]") if isinstance(tree, ast.List) else ("(", ")")
     if not tree.elts:
         return opening + closing
-    items = joined([expression(item) for item in tree.elts], (",", Line(" ")))
-    single = isinstance(tree, ast.Tuple) and len(tree.elts) == 1
-    return block(opening, (items, "," if single else Broken(",")), closing)
+    return block(opening, _items(tree, [expression(item) for item in tree.elts]), closing)
+
+
+def _items(tree: ast.List | ast.Tuple, items: list[Document]) -> Document:
+    """Entries of a list or tuple; that of a tuple with only one keeps its comma."""
+    return (joined(items), "," if isinstance(tree, ast.Tuple) and len(items) == 1 else COMMA)
 
 
 def _index(tree: ast.expr) -> Document:
     if isinstance(tree, ast.Tuple) and tree.elts:
-        items = joined([_entry(item) for item in tree.elts], (",", Line(" ")))
-        return (items, "," if len(tree.elts) == 1 else Broken(","))
+        return _items(tree, [_entry(item) for item in tree.elts])
     return _entry(tree)
 
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from yota.package.formatting import formatted
+from yota.emit.python.formatting import formatted
 
 NAMES = ["x", "v12", "margin", "t0", "weights_rows", "exponent", "a_rather_long_name"]
 ATOMS = ["2.0", "1e-05", "-0.5", "x[0]", "w[1, 2]", "np.pi", "x[:, None]", "x[1:]", "x[: n - 1]"]
