@@ -54,14 +54,12 @@ class RecordClass:
 class FunctionWriter:
     """Writes the functions of one module, and holds all that its text is put together from.
 
-    name: name of the function itself in the module.
     summary: what the user's docstring says first; empty if nothing.
     found: the function at several sizes, where sizes have names.
     subjects: the recorded function, at its only size or at each.
     rest: the size that is the number of elements in further axes; empty if there are none.
     strict: whether the value has NumPy's bits.
     tapes, guards: what functions were made from, and decisions that they check.
-    test: the check that the module can run on itself.
     """
 
     def __init__(

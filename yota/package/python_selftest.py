@@ -33,9 +33,7 @@ class SelfTest:
     method: what the gradient is compared with.
     function: name of the function under test, which gives value and gradient.
     places: positions of the arguments that it differentiates by.
-    points: texts of its arguments.
     lines: statements that compute ``expected`` from ``steps``.
-    tolerance: largest relative difference.
     """
 
     method: str

@@ -21,7 +21,6 @@ _IMPORTED = ("np", "npt", "math", "Any")
 class Parameter:
     """One parameter.
 
-    name: its name in the module.
     source: what it is in the function: an argument, or a field of one.
     shape: its shape; extents that have names are written by them.
     checked: expression of the value that the kernel takes.

@@ -40,9 +40,7 @@ _SPECS = (Array, Fixed, Record, Table, Items)
 class Call:
     """A function and the specs of its arguments.
 
-    function: the plain function.
     hidden: what its bound form supplies first.
-    names: names of the arguments that are given.
     specs: their specs; None for a value that no spec describes.
     values: values where they were given, else None.
     keeps: whether what is computed from arrays that the function makes stays on the tape.
@@ -177,10 +175,7 @@ def _found(function: Callable[..., Any], dotted: str) -> Any:
 class Subject:
     """A recorded function.
 
-    call: where it came from.
-    arguments: its arguments, sorted.
     layout: what it is differentiated by.
-    tape: its recording.
     function: the function that takes all arguments by position.
     decisions: those that the function took on sizes, where sizes are given.
     rolls: whether ops that repeat became loops.

@@ -56,9 +56,7 @@ def _signed(tree: ast.expr, gap: Document, *, whole: bool = False) -> Document:
     """Operands with the signs of Python's operators between them, each after a ``gap``."""
 
     def operand(part: ast.expr, level: int) -> Document:
-        if level_of(part) < level:
-            return block("(", expression(part), ")")
-        return rigid(part) if whole else expression(part)
+        return rigid(part) if whole and level_of(part) >= level else _within(part, level)
 
     if isinstance(tree, ast.BinOp):
         parts = flattened(tree, OPERATORS[type(tree.op)][1])

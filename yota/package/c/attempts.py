@@ -27,7 +27,6 @@ from yota.transform.sizes.conditions import Conditions, demand
 class AllSizes:
     """Writes the functions of a file from a function that was traced at several sizes.
 
-    sized: the function at several sizes.
     names: what sizes are called in the language.
     """
 

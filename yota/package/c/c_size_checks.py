@@ -28,8 +28,6 @@ _LONG, _SHORT = 150, 3
 def proved(source: str, header: tuple[str, str], title: str, request: Request) -> str:
     """Hold a C file against yota; a note if that could not be done.
 
-    source: text of the C file.
-    header: name and text of its header.
     title: name of the function in it.
     Raises ArgumentError if it computes something else at some sizes.
     """

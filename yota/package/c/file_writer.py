@@ -25,7 +25,6 @@ class FileWriter:
     """Writes the functions of one file.
 
     title: name of the function itself in the file.
-    sizes: names of the sizes that functions take.
     inputs: their parameters.
     shared: what all functions rely on.
     summary: what the function's author says about it; empty if nothing.
@@ -33,7 +32,6 @@ class FileWriter:
     kernels: what functions launch, in CUDA.
     condition: what sizes must be, in words; empty if they are numbers.
     tapes, guards: what functions were made from, and decisions that they check.
-    test: the check that the file can run on itself.
     """
 
     further: tuple[str, ...] = ()

@@ -25,7 +25,6 @@ _COLUMNS = 92
 class Parameter:
     """One parameter.
 
-    name: its name in C.
     source: what it is in the function; for a result, what it holds.
     written: whether it is a result.
     """
@@ -59,12 +58,10 @@ class Parameter:
 class Function:
     """One function, ready for a template: texts only.
 
-    lines: its body.
     kernels: loops that stand in functions of their own, ahead of it.
     pieces: functions that run parts of its body.
     public: whether the header has it.
     allocates: whether it can run out of memory.
-    looks: whether it looks at indices.
     sizes: names of the sizes that it takes, ahead of its parameters.
     memory: numbers of elements of the arrays on the heap.
     delegate: the function that does all that it does, if there is one.
@@ -98,7 +95,6 @@ class Function:
 class SizedCall:
     """How Python calls functions that take sizes.
 
-    sizes: their names.
     found: which axes of which arguments tell them.
     open: the size that stands for any number of axes; empty if there is none.
     taken, made: C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.

@@ -40,7 +40,6 @@ class Function:
     cleared: results that stay zero, and their bytes.
     body: what it launches.
     python: statements of the function in Python.
-    arguments: what that takes.
     sizes: names of the sizes that the C++ function takes.
     failed: the condition under which they will not do.
     made: definitions of what is computed from them.

@@ -22,7 +22,6 @@ _PRECISE, _ROUGH = ("1e-3", "1e-6", "1e-10"), ("2e-3", "1e-2", "3e-4")
 class SelfTest:
     """Texts for the template.
 
-    gradient: name of the function under test.
     points: statements that make its arguments.
     call, moved: statements that call it there, and that give the value at a distance along a direction.
     distance, tolerance, noise: how far points are apart, and what of the slope and of the value may be lost.

@@ -54,7 +54,6 @@ class Generated:
 
     parts: the source, in parts of one language each.
     lines: variables of the tape with adjoints that each line computes, by line number from 1.
-    final: the last tape.
     lowered: the plan, of NumPy code.
     kernels: number of functions in another language.
     """

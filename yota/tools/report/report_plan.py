@@ -27,7 +27,6 @@ class Row:
     """One line of a column.
 
     label: text in the margin: the line number.
-    pieces: its text.
     ops: variables of the tape that the row computes, as numbers separated by spaces.
     reads: variables that its op reads, in the same form.
     note: text shown on hovering.

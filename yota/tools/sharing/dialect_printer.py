@@ -49,11 +49,8 @@ def identifier(name: str) -> str:
 class Speller:
     """Prints expressions of one rule, and records the functions that they need.
 
-    dialect: the library.
-    rule: the rule, for messages.
     registry: registry with the rules of functions that the library lacks.
     functions: such functions, by name, in order of first use.
-    macros: used macros.
     """
 
     dialect: Dialect

@@ -31,7 +31,6 @@ class Shared:
 def export(path: Path, library: str, command: Sequence[str]) -> Shared:
     """The module for ``library`` with the rules of a file.
 
-    path: a rule file.
     library: ``"jax"``, ``"torch"`` or ``"autograd"``.
     command: the command that generates the module, for its header.
     Raises ArgumentError if the library is unknown, or no rule of the file has a primal.

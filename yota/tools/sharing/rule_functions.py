@@ -28,11 +28,8 @@ class Function:
     """A rule as input of its template.
 
     name: name of the function, public if the rule's name is.
-    operands: names of the operands; the last is a tuple if `variadic` is True.
-    statics: names of the keywords.
     defaults: the text of the default of each parameter, by name.
     results, seeds: names of the results and of their adjoints.
-    primals: the text of each result.
     loop: the index in formulas of a variadic operand's adjoint.
     stem: stem of the names of companion functions.
     taken: names of functions of the same module, which companions must not use.

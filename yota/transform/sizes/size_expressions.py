@@ -37,7 +37,6 @@ def _as_it_is(text: str) -> Spelled:
 class Samples:
     """Sizes at which a function was traced.
 
-    names: names of the sizes.
     sizes: each sample: a size for each name.
     spell: how an expression, given in Python, is written.
     """
