@@ -120,12 +120,9 @@ def _attributes(value: Any) -> list[str] | None:
 
 def _own(value: Any) -> list[str]:
     """Names in the ``__dict__`` of an object, except the results of cached properties."""
-    kind = type(value)
-    return [
-        name
-        for name in getattr(value, "__dict__", ())
-        if not isinstance(getattr(kind, name, None), functools.cached_property)
-    ]
+    kind, own = type(value), getattr(value, "__dict__", None)
+    names = own if isinstance(own, dict) else ()  # a class may make its attributes up
+    return [name for name in names if not isinstance(getattr(kind, name, None), functools.cached_property)]
 
 
 def _slots(base: type) -> Sequence[str]:

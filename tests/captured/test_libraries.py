@@ -71,3 +71,25 @@ def test_a_trace_in_another_thread_is_no_change():
     assert len(runs) == count
     np.testing.assert_array_equal(fg(X)[1], expected)
     assert len(runs) == count
+
+
+class MadeUp:
+    """Has no ``__dict__``, and something else under that name, as wrappers of shared libraries do."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        if name != "__dict__":
+            raise AttributeError(name)
+        return self
+
+    def scale(self):
+        return 2.0
+
+
+LIBRARY = MadeUp()
+
+
+def test_objects_with_made_up_attributes():
+    value, gradient = yota.value_and_grad(lambda x: x**2 * LIBRARY.scale())(1.5)
+    assert (value, gradient) == (4.5, 6.0)

@@ -138,7 +138,8 @@ class Reach:
             self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
             return ()
         # A compiled derivative, for example, stands for its original function.
-        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+        own = getattr(value, "__dict__", None)  # a class may make its attributes up
+        wrapped = own.get("__wrapped__") if isinstance(own, dict) else None
         return [type(value), wrapped, *self._parts(value)]
 
     def _bearer(self, value: Any) -> Iterable[Any]:
