@@ -120,9 +120,14 @@ def _attributes(value: Any) -> list[str] | None:
 
 def _own(value: Any) -> list[str]:
     """Names in the ``__dict__`` of an object, except the results of cached properties."""
-    kind, own = type(value), getattr(value, "__dict__", None)
-    names = own if isinstance(own, dict) else ()  # a class may make its attributes up
-    return [name for name in names if not isinstance(getattr(kind, name, None), functools.cached_property)]
+    kind = type(value)
+    return [name for name in held_by(value) if not isinstance(getattr(kind, name, None), functools.cached_property)]
+
+
+def held_by(value: Any) -> dict[str, Any]:
+    """The ``__dict__`` of an object; empty where it has none, or its class makes up what it gives."""
+    own = getattr(value, "__dict__", None)
+    return own if isinstance(own, dict) else {}
 
 
 def _slots(base: type) -> Sequence[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.structures import children, is_library, package_of
+from yota.structures import children, held_by, is_library, package_of
 from yota.tracing.patching import ABSENT, content
 from yota.tracing.source_lines import is_library_file
 
@@ -214,9 +214,7 @@ class Description:
             self._several("option", (kind.__qualname__, repr(value)))
             return
         held = isinstance(value, (tuple, list, dict, set, frozenset, int, float, complex, str, bytes, np.ndarray))
-        if any(
-            isinstance(getattr(kind, name, None), functools.cached_property) for name in getattr(value, "__dict__", ())
-        ):
+        if any(isinstance(getattr(kind, name, None), functools.cached_property) for name in held_by(value)):
             raise NoDigest("a property that was computed before")
         bare = parts is None and kind.__dictoffset__ and not vars(value)
         named = isinstance(value, tuple) and hasattr(value, "_fields")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from yota.marks import content_of
-from yota.structures import children, has_attributes, is_leaf, is_library, package_of, slots_of
+from yota.structures import children, has_attributes, held_by, is_leaf, is_library, package_of, slots_of
 from yota.tracing.captured.mentions import mentions
 from yota.tracing.interpreter.definition import Scope, scope_of
 from yota.tracing.observation import Running
@@ -138,9 +138,7 @@ class Reach:
             self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
             return ()
         # A compiled derivative, for example, stands for its original function.
-        own = getattr(value, "__dict__", None)  # a class may make its attributes up
-        wrapped = own.get("__wrapped__") if isinstance(own, dict) else None
-        return [type(value), wrapped, *self._parts(value)]
+        return [type(value), held_by(value).get("__wrapped__"), *self._parts(value)]
 
     def _bearer(self, value: Any) -> Iterable[Any]:
         """Add the code and data of a function, a class or a module."""
