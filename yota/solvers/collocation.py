@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 
 from yota.ir.catalog import item_of, primitive
-from yota.ir.indexing import GATHER, Slice
-from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.rules.registry import Registry
-from yota.solvers.implicit import constant, emitted, jacobian
+from yota.solvers.implicit import constant, emitted, jacobian, played, taped
 from yota.solvers.inner import Slopes
 from yota.solvers.integration_steps import Scheme, Steps, Track
 from yota.solvers.solver_calls import Call
@@ -63,31 +61,24 @@ class Collocation(Scheme):
 
     def run(self) -> tuple[int, int]:
         """See `Scheme.run`."""
-        stages = (self.room, _STAGES, self.size)
-        ends = self.ends()
-        if self.wanted:
-            ends = self.emit("concatenate", ends, self.times(), axis=0)
-        ends = self.emit("getitem", ends, self.order, index=(GATHER,))
-        self.begin, self.lengths = self.intervals(ends, self.room)
-        flat = self.emit("reshape", self.states, shape=(self.room * _STAGES, self.size))
-        times = self.emit("reshape", self._nodes(self.builder, self.begin, self.lengths), shape=(self.room * _STAGES,))
-        rates = batched(self._rates(), [0, 0, *[None] * len(self.read)], self.room * _STAGES, [0])
-        slopes = emitted(self.builder, rates, [times, flat, *self.read]).outputs[0]
-        slopes = self.emit("reshape", slopes, shape=stages)
-        rows = self.emit("getitem", self.states, index=(Slice(0, self.room), _STAGES - 1, Slice(0, self.size)))
-        states = self.emit(
-            "concatenate",
-            self.emit("reshape", self._pair(self.builder, self.start()), shape=(1, self.size)),
-            rows,
-            axis=0,
-        )
-        before = self.emit("getitem", states, index=(Slice(0, self.room), Slice(0, self.size)))
-        before = self.emit("reshape", before, shape=(self.room, 1, self.size))
-        moves = self.emit("einsum", self._weights(self.builder), slopes, subscripts="ij,rjn->rin")
-        moves = self.emit("multiply", self.emit("reshape", self.lengths, shape=(self.room, 1, 1)), moves)
-        self.equation = self.emit("subtract", self.emit("subtract", self.states, before), moves)
-        places = self.emit("getitem", states, self.at, index=(GATHER, Slice(0, self.size)))
-        return self._state(self.builder, places), self.emit("getitem", ends, self.at, index=(GATHER,))
+        room, size, rates = self.room, self.size, self._rates()
+
+        def run(ends: Any, order: Any, at: Any, states: Any, start: Any, *rest: Any) -> Any:
+            ends = np.concatenate([ends, *rest[: bool(self.wanted)]])[order]
+            begin, lengths = ends[:-1], ends[1:] - ends[:-1]
+            times = np.ravel(begin[:, None] + lengths[:, None] * _NODES)
+            many = batched(rates, [0, 0, *[None] * len(self.read)], room * _STAGES, [0])
+            flat = np.reshape(states, (room * _STAGES, size))
+            (slopes,) = played(many, [times, flat, *rest[bool(self.wanted) :]])
+            whole = np.concatenate([self._pair(start)[None], states[:, _STAGES - 1]])
+            moves = np.einsum("ij,rjn->rin", _WEIGHTS, np.reshape(slopes, states.shape))
+            equation = states - whole[:room, None] - lengths[:, None, None] * moves
+            return self._state(whole[at]), ends[at], equation, begin, lengths
+
+        given = [self.ends(), self.order, self.at, self.states, self.start()]
+        given += [*([self.times()] if self.wanted else []), *self.read]
+        places, times, self.equation, self.begin, self.lengths = self.inlined(run, given)
+        return places, times
 
     def reversed(
         self, tape: Tape, registry: Registry, seeds: dict[int, int], own: dict[int, int], wrt: list[int], reverse: Any
@@ -96,7 +87,7 @@ class Collocation(Scheme):
         slope, *found = reverse(tape, self.builder, seeds, [self.states, *wrt], registry)
         known = [each for each in (slope, own.get(self.first + 5)) if each is not None]
         if known:
-            slope = known[0] if len(known) == 1 else self.emit("add", *known)
+            slope = known[0] if len(known) == 1 else self.inlined(np.add, known)[0]
             weight = self._solved(registry, slope)
             found += reverse(tape, self.builder, {self.equation: weight}, wrt, registry)
         return [(each, one) for each, one in zip([*wrt, *wrt], found, strict=False) if one is not None]
@@ -113,89 +104,57 @@ class Collocation(Scheme):
             axes = [0] * len(whole) + [None] * len(self.read)
             tape = batched(self._step(registry, small=True), axes, self.room, [0])
             whole = [emitted(self.builder, tape, [*whole, *self.read]).outputs[0]]
-        inner = TapeBuilder("step")
-        inner.input(type_of(0), 0, "i")
-        types = [self.builder.types[each] for each in (*whole, *([] if small else self.read))]
-        rows = [TensorType(each.dtype, each.shape[1:]) for each in types[: len(whole)]]
-        after, *given = (
-            inner.input(each, k, f"c{k}") for k, each in enumerate([self.real, *rows, *types[len(whole) :]], 1)
-        )
-        if small:
-            one = constant(inner, TensorType(np.dtype(float), (1,)), np.ones(1))
-            carried = inner.emit(primitive("concatenate"), (after, one), {"axis": 0})
-            found = inner.emit(primitive("einsum"), (*given, carried), {"subscripts": "ij,j->i"})
-        else:
-            found = emitted(inner, self._step(registry, small=False), [after, *given]).outputs[0]
-        found = inner.emit(primitive("reshape"), (found,), {"shape": (_STAGES, self.size)})
-        total = inner.emit(primitive("sum"), (found,), {"axis": (0,), "keepdims": False})
-        inner.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inner.inputs)]
-        body = inner.finish([total, found])
+        whole_types, read = [self.builder.types[each] for each in whole], [] if small else self.read
+        rows = [TensorType(each.dtype, each.shape[1:]) for each in whole_types]
+
+        def trip(_: Any, after: Any, *given: Any) -> Any:
+            if small:
+                found = np.einsum("ij,j->i", given[0], np.concatenate([after, np.ones(1)]))
+            else:
+                (found,) = played(step, [after, *given])
+            found = np.reshape(found, (_STAGES, self.size))
+            return np.sum(found, axis=0), found
+
+        step = None if small else self._step(registry, small=False)
+        types = [type_of(0), self.real, *rows, *(self.builder.types[each] for each in read)]
+        body = taped(trip, types, registry)
         region = Region(body, 1, len(whole), self.room, counted=True, backwards=True, seen=self.room)
         zeros = constant(self.builder, self.real, np.zeros(self.size))
-        operands = (self.steps, zeros, *whole, *([] if small else self.read))
+        operands = (self.steps, zeros, *whole, *read)
         return item_of(self.builder, self.builder.emit(LOOP, operands, {"region": region}), 1)
 
     def _step(self, registry: Registry, *, small: bool) -> Tape:
         """The adjoint of the equations of one step: of what is carried, or in columns of each part of that."""
-        inner, number = TapeBuilder("step"), TensorType(np.dtype(float))
-        stages, size = TensorType(np.dtype(float), (_STAGES, self.size)), _STAGES * self.size
+        matrices = batched(jacobian(self._rates(), registry, 1), [0, 0, *[None] * len(self.read)], _STAGES, [0])
+        size = _STAGES * self.size
 
-        def emit(name: str, *operands: int, **static: Any) -> int:
-            return inner.emit(primitive(name), operands, static)
+        def step(*given: Any) -> Any:
+            after, (t, h, states, slope, *read) = given[: not small], given[not small :]
+            (found,) = played(matrices, [t + h * _NODES, states, *read])
+            matrix = np.eye(size) - h * np.reshape(np.einsum("ij,jab->jbia", _WEIGHTS, found), (size, size))
+            carried, flat = np.eye(size)[:, -self.size :], np.reshape(slope, (size,))
+            if small:
+                return np.linalg.solve(matrix, np.concatenate([carried, -flat[:, None]], axis=1))
+            return np.linalg.solve(matrix, carried @ after[0] - flat)
 
+        number, stages = TensorType(np.dtype(float)), TensorType(np.dtype(float), (_STAGES, self.size))
         types = [number, number, stages, stages, *(self.builder.types[each] for each in self.read)]
-        after = [] if small else [inner.input(self.real, 0, "after")]
-        t, h, states, slope, *read = (inner.input(each, k, f"c{k}") for k, each in enumerate(types, 1))
-        tape = batched(jacobian(self._rates(), registry, 1), [0, 0, *[None] * len(read)], _STAGES, [0])
-        matrices = emitted(inner, tape, [self._nodes(inner, t, h), states, *read]).outputs[0]
-        matrix = emit("einsum", self._weights(inner), matrices, subscripts="ij,jab->jbia")
-        matrix = emit("multiply", h, emit("reshape", matrix, shape=(size, size)))
-        matrix = emit("subtract", constant(inner, TensorType(np.dtype(float), (size, size)), np.eye(size)), matrix)
-        last = np.eye(size)[:, -self.size :]
-        carried = constant(inner, TensorType(np.dtype(float), last.shape), last)
-        if small:
-            column = emit("reshape", emit("negative", slope), shape=(size, 1))
-            return inner.finish([emit("solve", matrix, emit("concatenate", carried, column, axis=1))])
-        right = emit("einsum", carried, *after, subscripts="ij,j->i")
-        right = emit("subtract", right, emit("reshape", slope, shape=(size,)))
-        return inner.finish([emit("solve", matrix, right)])
+        return taped(step, [*([] if small else [self.real]), *types], registry)
 
     def _rates(self) -> Tape:
         """The right-hand side as a tape, of flat states."""
-        builder = TapeBuilder(self.branch.tape.name)
         types = [TensorType(np.dtype(float)), self.real, *(self.builder.types[each] for each in self.read)]
-        t, y, *read = (builder.input(each, number, f"c{number}") for number, each in enumerate(types))
-        return builder.finish([self._pair(builder, self.rate(builder, t, self._state(builder, y), read))])
+        rates = lambda t, y, *read: self._pair(self.rate(read)(t, self._state(y)))  # noqa: E731
+        return taped(rates, types, self.host.registry)
 
-    def _pair(self, builder: TapeBuilder, state: int) -> int:
+    def _pair(self, state: Any) -> Any:
         """A state as real numbers."""
-        if not self.complex:
-            return state
-        parts = [builder.emit(primitive(name), (state,)) for name in ("real", "imag")]
-        return builder.emit(primitive("concatenate"), parts, {"axis": 0})
+        return np.concatenate([np.real(state), np.imag(state)]) if self.complex else state
 
-    def _state(self, builder: TapeBuilder, pair: int) -> int:
+    def _state(self, pair: Any) -> Any:
         """What real numbers are as a state, or as one in each row."""
-        if not self.complex:
-            return pair
-        half, rest = self.size // 2, [Slice(0, each) for each in builder.types[pair].shape[:-1]]
-        real, imag = (
-            builder.emit(primitive("getitem"), (pair,), {"index": (*rest, Slice(k * half, (k + 1) * half))})
-            for k in (0, 1)
-        )
-        return builder.emit(primitive("add"), (real, builder.emit(primitive("multiply"), (builder.constant(1j), imag))))
-
-    @staticmethod
-    def _nodes(builder: TapeBuilder, begin: int, lengths: int) -> int:
-        """The times of all nodes, for each step one row."""
-        shape = (*builder.types[begin].shape, 1)
-        begin, lengths = (builder.emit(primitive("reshape"), (each,), {"shape": shape}) for each in (begin, lengths))
-        nodes = constant(builder, TensorType(np.dtype(float), (_STAGES,)), _NODES)
-        return builder.emit(primitive("add"), (begin, builder.emit(primitive("multiply"), (nodes, lengths))))
-
-    @staticmethod
-    def _weights(builder: TapeBuilder) -> int:
-        return constant(builder, TensorType(np.dtype(float), _WEIGHTS.shape), _WEIGHTS)
+        half = self.size // 2
+        return pair[..., :half] + 1j * pair[..., half:] if self.complex else pair
 
 
 def _slopes(tape: Tape, registry: Registry) -> Tape:

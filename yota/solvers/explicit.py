@@ -13,18 +13,14 @@ import numpy as np
 
 from yota.emit.python.loop_functions import is_plain
 from yota.ir.catalog import item_of
-from yota.ir.infer import sample
-from yota.ir.inputs import Input, Leaf
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.run.specialise import Target, compile_tape, is_in_c, simplified
-from yota.solvers.implicit import emitted
-from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track
+from yota.solvers.implicit import taped
+from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track, rate_of
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import paused
-from yota.tracing.record import record
-from yota.tracing.replay import evaluate
 
 _NUMBER = TensorType(np.dtype(float))
 _TRIALS = 4
@@ -111,69 +107,45 @@ def _trial(
     return *taken[:3], np.abs(h) * taken[3], fits, np.where(fits, 1.0, -1.0), t, after, y, *rows
 
 
-def _taped(function: Callable[..., Any], types: Sequence[TensorType], registry: Any) -> Tape:
-    leaves = [Leaf(sample(each), number, f"c{number}") for number, each in enumerate(types)]
-    tape = record(function, leaves, tuple, registry=registry).tape
-    inputs = tuple(Input(each.variable, number, each.name) for number, each in enumerate(tape.inputs))
-    return Tape(tape.name, inputs, tape.constants, tape.ops, tape.outputs, tape.types)
-
-
-def _rate(tape: Tape, type: TensorType, read: Sequence[Any]) -> Callable[..., Any]:
-    """The right-hand side, of traced values."""
-    names = [entry.variable for entry in tape.inputs]
-    shape = tape.types[names[1]].shape
-
-    def rate(t: Any, y: Any) -> Any:
-        (found,) = evaluate(tape, dict(zip(names, [t, np.reshape(y, shape), *read], strict=True)))
-        return np.reshape(found, type.shape).astype(type.dtype)
-
-    return rate
-
-
 class RungeKutta(Scheme):
     """The steps of a Runge-Kutta method as a loop on a tape."""
 
     def run(self) -> tuple[int, int]:
         """What the steps lead to, as the result has it; and at which times."""
-        start, ends, room = self.start(), self.ends(), self.room
-        begin, lengths = self.intervals(ends, room)
-        zero = self.emit("getitem", ends, index=(0,))
-        slope = self.rate(self.builder, zero, start, self.read)
+        room, method, count, start, ends = self.room, self.host.method, self.count, self.start(), self.ends()
+        first = [ends, start, *self.read]
+        begin, lengths, slope = self.inlined(
+            lambda ends, y, *read: (ends[:-1], ends[1:] - ends[:-1], self.rate(read)(ends[0], y)), first
+        )
         wanted = self.host.operands["t_eval"] is not None
         region = Region(self._body(wanted), 2, 2, room, counted=True, seen=room)
         operands = (self.kept(2), start, slope, begin, lengths, *self.read)
         loop = self.builder.emit(LOOP, operands, {"region": region})
-        method, count = self.host.method, self.count
+        rows = [item_of(self.builder, loop, number) for number in range(2, len(region.body.outputs))]
         if not wanted:
-            given = [ends, start, item_of(self.builder, loop, 2)]
-            return self._inlined(
-                lambda ends, start, rows: (np.concatenate([start[None], rows[: count - 1]]), ends[:count]), given
+            states, times = self.inlined(
+                lambda ends, y, rows: (np.concatenate([y[None], rows[: count - 1]]), ends[:count]), [*first[:2], *rows]
             )
+            return states, times
 
         def between(times: Any, at: Any, begin: Any, lengths: Any, y: Any, *terms: Any) -> Any:
-            return _within(method, (times - begin[at]) / lengths[at], y[at], [each[at] for each in terms]), times
+            return _within(method, (times - begin[at]) / lengths[at], y[at], [each[at] for each in terms])
 
-        rows = range(2, len(region.body.outputs))
-        given = [self.times(), self.kept(3), begin, lengths, *(item_of(self.builder, loop, k) for k in rows)]
-        return self._inlined(between, given)
-
-    def _inlined(self, function: Callable[..., Any], given: Sequence[int]) -> tuple[int, int]:
-        tape = _taped(function, [self.builder.types[each] for each in given], self.host.registry)
-        first, second = emitted(self.builder, tape, given).outputs
-        return first, second
+        times = self.times()
+        return self.inlined(between, [times, self.kept(3), begin, lengths, *rows])[0], times
 
     def _body(self, wanted: bool) -> Tape:
         """One step: the place and the slope after it; and what lies between if that is ``wanted``."""
         method = self.host.method
 
         def step(_: Any, y: Any, f: Any, t: Any, h: Any, *read: Any) -> Any:
-            rate = _rate(self.branch.tape, self.type, read)
+            rate = self.rate(read)
             after, slopes = _step(method, rate, t, y, f, h)
             kept = [y, *_terms(method, rate, t, y, h, after, slopes)] if wanted else [after]
             return after, slopes[method.n_stages], *kept
 
         types = [type_of(0), self.type, self.type, _NUMBER, _NUMBER, *(self.builder.types[each] for each in self.read)]
-        return _taped(step, types, self.host.registry)
+        return taped(step, types, self.host.registry)
 
 
 class ExplicitSteps(Steps):
@@ -275,13 +247,13 @@ class ExplicitSteps(Steps):
         carried = types[:5]
 
         def trial(_: Any, t: Any, y: Any, f: Any, length: Any, accepted: Any, *rest: Any) -> Any:
-            rate = _rate(branch.tape, carried[1], rest[5:])
+            rate = rate_of(branch.tape, carried[1], rest[5:])
             return _trial(method, rate, t, y, f, length, accepted, rest[:5])
 
         def goes_on(_: Any, t: Any, y: Any, f: Any, length: Any, accepted: Any, *rest: Any) -> Any:
             return np.where(length > _SHORTEST * np.abs(t), rest[1] * (rest[0] - t), 0.0) > 0
 
-        body, condition = (_taped(each, [type_of(0), *types], self.registry) for each in (trial, goes_on))
+        body, condition = (taped(each, [type_of(0), *types], self.registry) for each in (trial, goes_on))
         region = Region(body, len(carried), 0, _TRIALS * self.room, condition, seen=self.room)
         builder = TapeBuilder("steps")
         given = [builder.input(each, number, f"c{number}") for number, each in enumerate(types)]

@@ -10,12 +10,15 @@ import numpy as np
 
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.catalog import item_of, primitive
+from yota.ir.infer import sample
+from yota.ir.inputs import Input, Leaf
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.optimize import dce
 from yota.rules.registry import Registry
 from yota.solvers.inner import Inner, Missing
-from yota.tracing.current import paused
+from yota.tracing.current import current, paused
+from yota.tracing.record import record
 from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.backward import reverse, zeros_like
 from yota.transform.reverse.unbroadcast import match
@@ -261,6 +264,23 @@ def emitted(builder: TapeBuilder, tape: Tape, given: Sequence[int]) -> Tape:
     return replace(
         builder.finish([known[each] for each in tape.outputs]), ops=tuple(builder.ops[first:]), inputs=(), guards=()
     )
+
+
+def taped(function: Callable[..., Any], types: Sequence[TensorType], registry: Any) -> Tape:
+    """A function of traced values of these types as a tape; it decides nothing by their numbers, which are samples."""
+    leaves = [Leaf(sample(each), number, f"c{number}") for number, each in enumerate(types)]
+    with np.errstate(all="ignore"):
+        tape = record(function, leaves, tuple, registry=registry).tape
+    inputs = tuple(Input(each.variable, number, each.name) for number, each in enumerate(tape.inputs))
+    return replace(tape, inputs=inputs, statics=())
+
+
+def played(tape: Tape, given: Sequence[Any]) -> list[Any]:
+    """The outputs of ``tape`` for traced values of `taped`."""
+    trace = current()
+    assert trace is not None
+    found = emitted(trace.builder, tape, [trace.lift(each) for each in given])
+    return [trace.wrap(each, sample(found.types[each])) for each in found.outputs]
 
 
 def _cast(value: Any, type: TensorType) -> Any:

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from yota.errors import DifferentiationError
-from yota.ir.catalog import item_of, primitive
-from yota.ir.indexing import Slice
+from yota.ir.catalog import item_of
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
-from yota.solvers.implicit import Host, Solution, emitted
+from yota.solvers.implicit import Host, Solution, emitted, played, taped
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, solution_at
 from yota.transform.reverse.unbroadcast import match
@@ -202,7 +201,7 @@ class Steps(Host):
         first = len(builder.ops)
         places, times = scheme.run()
         if not self.rows:
-            places = scheme.emit("transpose", places, axes=(1, 0))
+            (places,) = scheme.inlined(np.transpose, [places])
         tape = Tape(self.name, (), builder.constants, tuple(builder.ops[first:]), (), builder.types)
         seeds: dict[int, int] = {}
         for number in adjoints.keys() - own.keys():
@@ -246,9 +245,10 @@ class Scheme:
         """The ends of steps (0), which of them are the last time (1), and what else the host keeps."""
         return item_of(self.builder, self.op.result, self.first + number)
 
-    def emit(self, name: str, *operands: int, **static: Any) -> int:
-        """Append an op."""
-        return self.builder.emit(primitive(name), operands, static)
+    def inlined(self, function: Callable[..., Any], given: Sequence[int]) -> list[int]:
+        """What a function of traced values gives for these variables, appended to the tape."""
+        tape = taped(function, [self.builder.types[each] for each in given], self.host.registry)
+        return list(emitted(self.builder, tape, given).outputs)
 
     def operand(self, name: str) -> int:
         """An argument of the call as a variable."""
@@ -261,40 +261,34 @@ class Scheme:
 
     def start(self) -> int:
         """The first state."""
-        start = self.operand("y0")
-        if self.builder.types[start].shape != self.type.shape:
-            start = self.emit("reshape", start, shape=self.type.shape)
-        return match(self.builder, start, self.type)
+        type = self.type
+        return self.inlined(lambda y: np.reshape(y, type.shape).astype(type.dtype), [self.operand("y0")])[0]
 
     def times(self) -> int:
         """The times at which the state is wanted, up to the one at which an event ended the steps."""
-        times = self.operand("t_eval")
-        times = match(self.builder, times, TensorType(np.dtype(float), self.builder.types[times].shape))
-        return self.emit("getitem", times, index=(Slice(0, self.count),))
+        count = self.count
+        return self.inlined(lambda times: times[:count].astype(float), [self.operand("t_eval")])[0]
 
     def ends(self) -> int:
         """Where steps begin and end: their lengths are constants, but for the last, which ends at the last time."""
         knots, last = self.kept(0), self.kept(1)
-        span, count = ("t_span", 2) if "t_span" in self.host.operands else ("t_eval", self.count)
+        span, end = ("t_span", 1) if "t_span" in self.host.operands else ("t_eval", self.count - 1)
         if not isinstance(self.host.operands[span], int):
             return knots
-        times = match(self.builder, self.operand(span), TensorType(np.dtype(float), (count,)))
-        low, high = (self.emit("getitem", times, index=(number,)) for number in (0, count - 1))
-        passed = self.emit("subtract", knots, self.emit("getitem", knots, index=(0,)))
-        return self.emit("where", last, high, self.emit("add", low, passed))
+        moved = lambda knots, last, times: np.where(last, times[end], times[0] + (knots - knots[0]))  # noqa: E731
+        return self.inlined(moved, [knots, last, self.operand(span)])[0]
 
-    def intervals(self, ends: int, room: int) -> tuple[int, int]:
-        """Where each step begins, and its length."""
-        begin, after = (self.emit("getitem", ends, index=(Slice(k, room + k),)) for k in (0, 1))
-        return begin, self.emit("subtract", after, begin)
+    def rate(self, read: Sequence[Any]) -> Callable[..., Any]:
+        """The right-hand side, of traced values."""
+        return rate_of(self.branch.tape, self.type, read)
 
-    def rate(self, builder: TapeBuilder, t: int, y: int, read: Sequence[int]) -> int:
-        """The right-hand side."""
-        tape = self.branch.tape
-        wanted = tape.types[tape.inputs[1].variable].shape
-        if builder.types[y].shape != wanted:
-            y = builder.emit(primitive("reshape"), (y,), {"shape": wanted})
-        found = emitted(builder, tape, [t, y, *read]).outputs[0]
-        if builder.types[found].shape != self.type.shape:
-            found = builder.emit(primitive("reshape"), (found,), {"shape": self.type.shape})
-        return match(builder, found, self.type)
+
+def rate_of(tape: Tape, type: TensorType, read: Sequence[Any]) -> Callable[..., Any]:
+    """A right-hand side that a tape holds, of traced values, with states of a type."""
+    shape = tape.types[tape.inputs[1].variable].shape
+
+    def rate(t: Any, y: Any) -> Any:
+        (found,) = played(tape, [t, np.reshape(y, shape), *read])
+        return np.reshape(found, type.shape).astype(type.dtype)
+
+    return rate
