@@ -18,7 +18,7 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.run.specialise import Target, compile_tape, is_in_c, simplified
 from yota.solvers.implicit import taped
-from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track, rate_of
+from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track, at_numbers, rate_of
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import paused
 
@@ -29,8 +29,6 @@ _MOST = 2**20
 """Elements of what the trials keep up to which generated code takes the steps."""
 _SHORTEST = 4e-15
 """The length of a step, as a part of the time, below which SciPy is asked: it may say that it failed."""
-_LEAST_RTOL = 100 * np.finfo(float).eps
-"""The least relative tolerance that SciPy takes without a warning."""
 
 
 def _total(weights: Sequence[float], rows: Sequence[Any]) -> Any:
@@ -166,14 +164,12 @@ class ExplicitSteps(Steps):
         known = self.method in (module.RK23, module.RK45, module.DOP853)
         branches = self._inner.functions[0].branches
         needs_scipy = target.strict or self.keeps or self.parent is not None or self.operands["t_eval"] is None
-        if needs_scipy or not known or len(branches) != 1:
+        if needs_scipy or not known or len(branches) != 1 or branches[0].tape.guards:
             return self
-        (branch,) = branches
-        result = branch.tape.types[branch.tape.outputs[0]]
-        terms = self.method.n_stages + 4
-        if branch.tape.guards or result.is_complex or self.room * _TRIALS * terms * result.size > _MOST:
+        type = branches[0].tape.types[branches[0].tape.inputs[1].variable]
+        if type.dtype != float or self.room * _TRIALS * (self.method.n_stages + 4) * type.size > _MOST:
             return self
-        made = type(self)(self.name, self._inner, self._run)
+        made = ExplicitSteps(self.name, self._inner, self._run)
         made.__dict__.update(self.__dict__, target=target)
         return made
 
@@ -188,30 +184,18 @@ class ExplicitSteps(Steps):
 
     def _taken(self, values: Sequence[Any], others: Sequence[Any]) -> Stepped | None:
         """What generated steps lead to; None if SciPy has to take them: it may refuse, warn or fail."""
-        call, module = self.call, sys.modules["scipy.integrate"]
-        rate = _at(self._inner.functions[0].at(values))
-        span, y, times = (call.value(name, (), others) for name in ("t_span", "y0", "t_eval"))
-        options: dict[str, Any] = {"rtol": 1e-3, "atol": 1e-6, "max_step": np.inf, "first_step": None}
-        options |= call.value("options", (), others)
-        rtol, atol, largest, length = (options.pop(name) for name in ("rtol", "atol", "max_step", "first_step"))
-        y, times, (t, last) = np.asarray(y, float), np.asarray(times, float), map(float, span)
-        direction = -1.0 if last < t else 1.0
-        ordered = np.all(np.diff(direction * np.concatenate([[t], times, [last]]))[1:-1] > 0)
-        inside = len(times) and direction * (times[0] - t) >= 0 and direction * (last - times[-1]) >= 0
-        if options or t == last or not (ordered and inside and np.all(rtol >= _LEAST_RTOL) and largest > 0):
+        functions = [self._inner.functions[0].at(values)]
+        names = ("t_span", "y0", "t_eval", "vectorized", "options")
+        span, y, times, vectorized, options = (self.call.value(name, functions, others) for name in names)
+        times, (t, last) = np.asarray(times, float), map(float, span)
+        path = np.sign(last - t) * np.array([t, *times, last])
+        if t == last or not len(times) or np.any(np.diff(path) < 0) or not np.all(np.diff(path[1:-1])):
             return None
-        if np.shape(atol) not in ((), y.shape) or not np.all(np.asarray(atol) >= 0):
-            return None
-        f = np.asarray(rate(t, y), float)
-        if length is None:
-            select, order = module._ivp.common.select_initial_step, self.method.error_estimator_order
-            h = select(rate, t, y, last, largest, f, direction, order, rtol, atol)
-        elif not 0 < (h := length) <= abs(last - t):
-            return None
+        solver = self.method(at_numbers(functions[0]), t, y, last, vectorized=vectorized, **options)
         (branch,) = self._inner.functions[0].branches
-        known = [values[place] for place in branch.places]
-        given = [np.float64(t), y, f, np.float64(h), np.True_, *map(np.float64, (last, direction))]
-        given += [np.asarray(rtol, float)[()], np.asarray(atol, float)[()], np.float64(largest), *known]
+        given = [np.float64(t), solver.y, solver.f, np.float64(solver.h_abs), np.True_]
+        fixed = (last, solver.direction, solver.rtol, solver.atol, solver.max_step)
+        given += [*(np.asarray(each, float)[()] for each in fixed), *(values[place] for place in branch.places)]
         if self._steps is None:
             self._steps = self._compiled([type_of(each) for each in given])
             if self._steps is None:
@@ -227,10 +211,10 @@ class ExplicitSteps(Steps):
         place = self.kept(track)[1]
         parts, at = (times - begin[place]) / (ends - begin)[place], at[place]
         whole = _within(self.method, parts, starts[at], [each[at] for each in terms])
-        count = 1 + (length is None) + self.method.n_stages * np.count_nonzero(accepted)
+        count = solver.nfev + self.method.n_stages * np.count_nonzero(accepted)
         if not isinstance(self.method.P, np.ndarray):
             count += len(self.method.A_EXTRA) * len(np.unique(place))
-        ivp = module._ivp.ivp
+        ivp = sys.modules["scipy.integrate"]._ivp.ivp
         found = ivp.OdeResult(
             t=times, y=whole.T, sol=None, t_events=None, y_events=None, nfev=int(count), njev=0, nlu=0
         )
@@ -271,7 +255,3 @@ class ExplicitSteps(Steps):
         sign = -1.0 if ends[-1] < ends[0] else 1.0
         at = np.searchsorted(sign * ends[1:], sign * track.times)
         return [count, np.clip(at, 0, max(count - 1, 0)).astype(np.int64)]
-
-
-def _at(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda t, y: np.ravel(function(np.float64(t), y))

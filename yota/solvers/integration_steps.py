@@ -140,7 +140,7 @@ class Steps(Host):
 
     def taken(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Stepped:
         """Call SciPy, and keep where the steps ended."""
-        functions = [_at_numbers(each) for each in functions]
+        functions = [at_numbers(each) for each in functions]
         for number, attributes in self.events.items():
             functions[number].__dict__.update(attributes)
         return self.solution(*self.integrated(call, functions, others))
@@ -212,7 +212,8 @@ class Steps(Host):
         return [(each, match(builder, one, builder.types[each])) for each, one in found]
 
 
-def _at_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+def at_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A right-hand side as SciPy calls it, for its one branch."""
     # The first time is a number of Python's, and all others are NumPy's.
     return lambda t, *rest: function(np.float64(t), *rest)
 

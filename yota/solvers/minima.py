@@ -13,10 +13,10 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.inputs import Input
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.rules.registry import Registry
-from yota.solvers.implicit import Host, Implicit, Solution, constant
+from yota.solvers.implicit import Host, Implicit, Solution, emitted, taped
 from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
@@ -27,6 +27,17 @@ _EXACT = 1e-12
 """How near to a bound an element is at it, as a part of its size or of one."""
 _NEAR = 1e-3
 """How near to a bound an element may belong at it: some solvers stop before the bound."""
+
+
+_WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
+    "": lambda f, z: np.ones_like(f),
+    "linear": lambda f, z: f,
+    "soft_l1": lambda f, z: f / np.sqrt(1 + z),
+    "cauchy": lambda f, z: f / (1 + z),
+    "arctan": lambda f, z: f / (1 + z**2),
+    "huber": lambda f, z: f / np.where(z <= 1, 1.0, np.sqrt(np.where(z <= 1, 1.0, z))),
+}
+"""The derivatives of losses by a result ``f``, where ``z`` is the square of its scaled value."""
 
 
 class Minimum(Host):
@@ -90,7 +101,8 @@ class Minimum(Host):
         tape = replace(tape, outputs=tape.outputs[:1], guards=())
         (value,), solution = tape.outputs, tape.inputs[0].variable
         builder, type = tape.builder(), tape.types[value]
-        weights = self._weights(builder, value) if self.squares else constant(builder, type, np.ones(type.shape))
+        scale, weigh = float(self.scale), _WEIGHTS[self.squares]
+        weights = emitted(builder, taped(lambda f: weigh(f, (f / scale) ** 2), [type], registry), [value]).outputs[0]
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
         slope = zeros_like(builder, solution) if slope is None else match(builder, slope, builder.types[solution])
         where = builder.types[solution]
@@ -111,27 +123,6 @@ class Minimum(Host):
         """Whether a result is what the function gives at the solution."""
         found = self.types[self.numbers[path]]
         return found.size == type.size and (path != (1,) or not self.squares)
-
-    def _weights(self, builder: TapeBuilder, value: int) -> int:
-        """The derivative of the loss by the results."""
-
-        def emit(name: str, *operands: int) -> int:
-            return builder.emit(primitive(name), operands)
-
-        if self.squares == "linear":
-            return value
-        one = builder.constant(1.0)
-        z = emit("square", emit("divide", value, builder.constant(float(self.scale))))
-        more = emit("add", one, z)
-        if self.squares == "soft_l1":
-            return emit("divide", value, emit("sqrt", more))
-        if self.squares == "cauchy":
-            return emit("divide", value, more)
-        if self.squares == "arctan":
-            return emit("divide", value, emit("add", one, emit("square", z)))
-        inside = emit("less_equal", z, one)
-        far = emit("sqrt", emit("where", inside, one, z))
-        return emit("divide", value, emit("where", inside, one, far))
 
 
 def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
@@ -214,7 +205,7 @@ for _name in ("fmin_slsqp", "fmin_cobyla"):
 def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].least_squares, args, keywords, ["fun", "jac"])
     loss = call.arguments["loss"]
-    if loss not in ("linear", "soft_l1", "cauchy", "arctan", "huber") or call.arguments["kwargs"]:
+    if loss not in _WEIGHTS or call.arguments["kwargs"]:
         raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
     if any(map(call.is_placed, ("bounds", "f_scale"))):
         raise trace.unrecorded(f"{call.name} with traced bounds or f_scale", "Put them into the function.")

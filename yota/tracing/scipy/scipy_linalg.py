@@ -148,34 +148,10 @@ def _cho_factor(trace: Trace, a: Any, lower: bool = False) -> Any:
     return _cholesky(trace, a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 
-@records("scipy.linalg", "cho_solve")
-def _cho_solve(trace: Trace, c_and_lower: Any, b: Any) -> Any:
-    factor, lower = c_and_lower
-    first, last = ("N", "C") if lower else ("C", "N")
-    return _solve_triangular(trace, factor, _solve_triangular(trace, factor, b, first, lower), last, lower)
-
-
 def _square(name: str, trace: Trace, A: Any) -> Any:
     """The form of a function of one square matrix."""
     known = trace.registry.primitive(name)
     return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
-
-
-@records("scipy.linalg", "block_diag")
-def _block_diag(trace: Trace, *arrs: Any) -> Any:
-    blocks = [np.atleast_2d(trace.traced(each)) for each in arrs]
-    if any(block.ndim > 2 for block in blocks):
-        raise trace.unrecorded("scipy.linalg.block_diag of stacked matrices", "Pass matrices.")
-    width = sum(block.shape[1] for block in blocks)
-    kind = np.result_type(*(block.dtype for block in blocks))
-    rows, before = [], 0
-    for block in blocks:
-        height, own = block.shape
-        after = width - before - own
-        zeros = [np.zeros((height, extent), dtype=kind) for extent in (before, after)]
-        rows.append(np.concatenate([zeros[0], block, zeros[1]], axis=1))
-        before += own
-    return np.concatenate(rows, axis=0)
 
 
 @records("scipy.linalg", "toeplitz")
