@@ -188,17 +188,13 @@ class Implicit:
         matrix = emitted(builder, jacobian(self.tape, registry, single=single, what=name), given).outputs[0]
         static = {"what": name, "elementwise": single}
         matrix = builder.emit(primitive("regular"), (matrix, inlined.outputs[0], given[0]), static)
-        minus = builder.emit(primitive("negative"), (slope,))
-        if single:
-            weight = builder.emit(primitive("divide"), (minus, matrix))
-            if builder.types[weight].shape != equation.shape:
-                weight = builder.emit(primitive("reshape"), (weight,), {"shape": equation.shape})
-        else:
-            turned = builder.emit(primitive("transpose"), (matrix,), {"axes": (1, 0)})
-            flat = builder.emit(primitive("reshape"), (minus,), {"shape": (solution.size,)})
-            weight = builder.emit(primitive("solve"), (turned, flat))
-            weight = builder.emit(primitive("reshape"), (weight,), {"shape": equation.shape})
-        return match(builder, weight, equation)
+
+        def divided(slope: Any, matrix: Any) -> Any:
+            found = -slope / matrix if single else np.linalg.solve(matrix.T, np.reshape(-slope, (solution.size,)))
+            return np.reshape(found, equation.shape).astype(equation.dtype)
+
+        tape = taped(divided, [builder.types[slope], builder.types[matrix]], registry)
+        return emitted(builder, tape, [slope, matrix]).outputs[0]
 
 
 def jacobian(tape: Tape, registry: Registry, by: int = 0, *, single: bool = False, what: str = "") -> Tape:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.catalog import primitive
 from yota.ir.inputs import Input
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -101,23 +100,24 @@ class Minimum(Host):
         tape = replace(tape, outputs=tape.outputs[:1], guards=())
         (value,), solution = tape.outputs, tape.inputs[0].variable
         builder, type = tape.builder(), tape.types[value]
+        results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
+        with_cost = ("cost",) in self.numbers and self.squares == "linear"
         scale, weigh = float(self.scale), _WEIGHTS[self.squares]
         weights = emitted(builder, taped(lambda f: weigh(f, (f / scale) ** 2), [type], registry), [value]).outputs[0]
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
-        slope = zeros_like(builder, solution) if slope is None else match(builder, slope, builder.types[solution])
         where = builder.types[solution]
+        slope = zeros_like(builder, solution) if slope is None else match(builder, slope, where)
         at = builder.input(TensorType(np.dtype(bool), where.shape), len(builder.inputs), "at")
         same = builder.input(TensorType(np.dtype(float), where.shape), len(builder.inputs), "same")
-        step = builder.emit(primitive("subtract"), (solution, same))
-        equation = match(builder, builder.emit(primitive("where"), (at, step, slope)), where)
+
+        def ended(x: Any, at: Any, same: Any, slope: Any, value: Any) -> Any:
+            cost = [0.5 * np.sum(value**2)] if with_cost else []
+            return np.where(at, x - same, slope).astype(where.dtype), *[value] * len(results), *cost
+
+        given = [solution, at, same, slope, value]
+        outputs = emitted(builder, taped(ended, [builder.types[each] for each in given], registry), given).outputs
         builder.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(builder.inputs)]
-        results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
-        if ("cost",) in self.numbers and self.squares == "linear":
-            squares = builder.emit(primitive("square"), (value,))
-            total = builder.emit(primitive("sum"), (squares,), {"axis": tuple(range(type.ndim)), "keepdims": False})
-            cost = builder.emit(primitive("multiply"), (builder.constant(0.5), total))
-            return builder.finish([equation, *[value] * len(results), cost]), [*results, ("cost",)]
-        return builder.finish([equation, *[value] * len(results)]), results
+        return builder.finish(outputs), [*results, *([("cost",)] if with_cost else [])]
 
     def _is_value(self, path: Path, type: TensorType) -> bool:
         """Whether a result is what the function gives at the solution."""
@@ -127,6 +127,9 @@ class Minimum(Host):
 
 def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
     """The result of a call, with traced values in it."""
+    for name in ("bounds", "x1", "x2", "f_scale"):
+        if call.others and call.is_placed(name):
+            raise call.trace.unrecorded(f"{call.name} with traced {name}", "Scale the variables, or the function.")
     taken = solution_at(place)
 
     def run(functions: Sequence[Callable[..., Any]], *others: Any) -> Solution:
@@ -140,16 +143,6 @@ def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) 
     return found
 
 
-def _limits(trace: Trace, call: Call) -> Callable[[], tuple[Any, Any]] | None:
-    """What gives constant bounds, as they are at each call, as two arrays."""
-    bounds = call.arguments.get("bounds")
-    if bounds is None:
-        return None
-    if call.others and call.is_placed("bounds"):
-        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variables, so that bounds are constants.")
-    return lambda: _pair(bounds)
-
-
 @calls_back("scipy.optimize", "minimize")
 def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
     original = sys.modules["scipy.optimize"].minimize
@@ -160,15 +153,15 @@ def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
             "scipy.optimize.minimize with constraints",
             "Eliminate them, or solve the conditions of the optimum by root.",
         )
-    return _recorded(call, ("x",), bounds=_limits(trace, call))
+    bounds = call.arguments["bounds"]
+    # They may be arrays, which the user writes into.
+    return _recorded(call, ("x",), bounds=None if bounds is None else lambda: _pair(bounds))
 
 
 @calls_back("scipy.optimize", "minimize_scalar")
 def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].minimize_scalar, args, keywords, ["fun"])
     bounds = call.arguments["bounds"]
-    if call.is_placed("bounds"):
-        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variable.")
     return _recorded(call, ("x",), bounds=None if bounds is None else lambda: bounds)
 
 
@@ -184,8 +177,6 @@ def _old(name: str, called: Sequence[str], trace: Trace, *args: Any, **keywords:
     several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
     several = several or call.arguments.get("retall")
     ends = [call.arguments.get(end) for end in ("x1", "x2")]
-    if call.is_placed("x1") or call.is_placed("x2"):
-        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variable.")
     bounds = None if ends[0] is None else lambda: ends
     return _recorded(call, (0,) if several else (), bounds=bounds)
 
@@ -207,8 +198,6 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
     loss = call.arguments["loss"]
     if loss not in _WEIGHTS or call.arguments["kwargs"]:
         raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
-    if any(map(call.is_placed, ("bounds", "f_scale"))):
-        raise trace.unrecorded(f"{call.name} with traced bounds or f_scale", "Put them into the function.")
     return _recorded(call, ("x",), squares=loss, scale=call.arguments["f_scale"])
 
 
@@ -238,8 +227,6 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
         return rest if sigma is None else rest / sigma
 
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
-    if call.is_placed("bounds"):
-        raise trace.unrecorded("scipy.optimize.curve_fit with traced bounds", "Scale the parameters.")
     bounds = given.arguments["bounds"]
     return _recorded(call, (0,), squares="linear", bounds=lambda: _pair(bounds) if hasattr(bounds, "lb") else bounds)
 
@@ -268,8 +255,6 @@ def _linear(trace: Trace, name: str, place: Path, bounds: Any, args: Any, keywor
     given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords).arguments
     matrix, right = trace.traced(given["A"]), trace.traced(given["b"])
     call = Call(trace, original, args, keywords, [], before=lambda x: matrix @ x - right)
-    if call.is_placed("bounds"):
-        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variables.")
     return _recorded(call, place, squares="linear", bounds=bounds)
 
 

@@ -90,24 +90,21 @@ for _name, _matrix, _place in (
 
 @records(MODULE, "csr_todense")
 def _to_dense(trace: Trace, m: int, n: int, pointers: Any, indices: Any, data: Any, out: Any) -> None:
-    rows = rows_of(pattern(trace, pointers))
-    _added(trace, out, (rows, pattern(trace, indices)[: len(rows)]), data[: len(rows)])
+    rows, columns, data = _compressed(trace, m, n, pointers, indices, data)
+    _added(trace, out, (rows, columns), data)
 
 
 @records(MODULE, "coo_todense")
-def _coo_to_dense(
-    trace: Trace, m: int, n: int, count: int, rows: Any, columns: Any, data: Any, out: Any, fortran: int
-) -> None:
-    rows, columns = (np.asarray(pattern(trace, each), dtype=np.intp) for each in (rows, columns))
+def _coo_to_dense(trace: Trace, m: int, n: int, count: int, *given: Any) -> None:
+    *places, data, out, fortran = given
+    rows, columns = (np.asarray(pattern(trace, each), dtype=np.intp) for each in places)
     _added(trace, out, (rows + m * columns if fortran else n * rows + columns,), data)
 
 
 @records(MODULE, "coo_todense_nd")
-def _nd_to_dense(
-    trace: Trace, strides: Any, count: int, axes: int, coordinates: Any, data: Any, out: Any, fortran: int
-) -> None:
+def _nd_to_dense(trace: Trace, strides: Any, count: int, axes: int, coordinates: Any, *given: Any) -> None:
     places = np.reshape(pattern(trace, coordinates), (axes, -1))
-    _added(trace, out, (np.tensordot(np.asarray(strides), places, 1),), data)
+    _added(trace, given[1], (np.tensordot(np.asarray(strides), places, 1),), given[0])
 
 
 @records(MODULE, "csr_diagonal")
