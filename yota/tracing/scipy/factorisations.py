@@ -121,6 +121,43 @@ def _thin(trace: Trace, a: Any, pivoting: bool) -> tuple[Any, ...]:
     return (*trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"}), *order)
 
 
+@records("scipy.linalg", "schur")
+@of_each
+def _schur(trace: Trace, a: Any, output: str, sort: Any) -> Any:
+    """From the eigenvectors, in the order of LAPACK's eigenvalues: the unitary factor of these."""
+    a = matrix(trace, "schur", a)
+    if output in ("complex", "c"):
+        a = a.astype(np.result_type(a.dtype, np.complex64))
+    t, z = trace.apply(trace.registry.primitive("_schur"), (a,), {"output": output})
+    values, vectors = np.linalg.eig(a)
+    if sort is not None or (values.dtype.kind == "c" and a.dtype.kind != "c"):
+        what = "scipy.linalg.schur with sort, or of a real matrix with complex eigenvalues"
+        raise trace.unrecorded(what, 'Leave sort out, and pass output="complex".')
+    order = np.argmin(np.abs(np.diag(t)[:, None] - values), axis=1)
+    z = turned_like(np.linalg.qr(rows_of(trace, vectors.T, order).T)[0], z)
+    return np.triu(np.conjugate(z.T) @ a @ z), z
+
+
+@records("scipy.linalg", "ldl")
+def _ldl(trace: Trace, A: Any, lower: bool, hermitian: bool) -> Any:
+    """LAPACK's factors, and two of Newton's steps from there, with LAPACK's exchange of rows."""
+    a = matrix(trace, "ldl", A)
+    turn = np.conjugate if hermitian else np.array
+    static = {"lower": bool(lower), "hermitian": bool(hermitian)}
+    factor, d, perm = trace.apply(trace.registry.primitive("_ldl"), (a,), static)
+    side, ones, blocks = (np.tril if lower else np.triu), np.eye(len(a)), d != 0
+    part = side(a, -1 if lower else 1)
+    a = part + turn(part.T) + np.diag(np.real(np.diag(a)) if hermitian else np.diag(a))
+    a, factor = (rows_of(trace, each, perm) for each in (a, factor))
+    a = rows_of(trace, a.T, perm).T
+    for _ in range(2):
+        rest = np.linalg.solve(factor, turn(np.linalg.solve(factor, turn(a.T)).T))
+        d = np.where(blocks | (ones == 1), rest, 0.0)
+        off = side(np.where(blocks, 0.0, rest), -1 if lower else 1)
+        factor = factor @ (ones + np.linalg.solve(d.T, off.T).T)
+    return rows_of(trace, factor, np.argsort(perm)), d, perm
+
+
 @records("scipy.linalg", "rq")
 @of_each
 def _rq(trace: Trace, a: Any, mode: str) -> Any:
