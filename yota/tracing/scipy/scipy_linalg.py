@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -155,6 +154,23 @@ def _square(name: str, trace: Trace, A: Any) -> Any:
     return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
 
 
+@records("scipy.linalg", "toeplitz")
+def _toeplitz(trace: Trace, c: Any, r: Any = None) -> Any:
+    c = _vector(trace, "toeplitz", c)
+    r = np.conjugate(c) if r is None else _vector(trace, "toeplitz", r)
+    values = np.concatenate([np.flip(c), r[1:]])
+    places = np.arange(c.size - 1, -1, -1)[:, None] + np.arange(r.size)[None, :]
+    return values[places]
+
+
+def _vector(trace: Trace, name: str, c: Any) -> Any:
+    c = np.atleast_1d(trace.traced(c))
+    if c.ndim > 1:
+        # Some versions of SciPy flatten such, others take them for batches.
+        raise trace.unrecorded(f"scipy.linalg.{name} of arrays with several axes", "Pass vectors.")
+    return c
+
+
 records("scipy.linalg", "logm")(functools.partial(_square, "logm"))
 records("scipy.linalg", "sqrtm")(functools.partial(_square, "sqrtm"))
 
@@ -184,8 +200,8 @@ def _exponential_along(trace: Trace, A: Any, E: Any, method: Any, compute_expm: 
 
 @records("scipy.linalg", "solve_toeplitz")
 def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any) -> Any:
-    whole = sys.modules["scipy.linalg"].toeplitz(*(c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)))
-    return np.linalg.solve(whole, trace.traced(b))
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return np.linalg.solve(_toeplitz(trace, c, r), trace.traced(b))
 
 
 @records("scipy.linalg", "signm")
