@@ -57,6 +57,11 @@ class Pair:
     primal: Row
     adjoints: tuple[Row, ...] = ()
 
+    @property
+    def height(self) -> int:
+        """Number of lines."""
+        return 1 + len(self.adjoints)
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
