@@ -108,7 +108,7 @@ class Collocation(Scheme):
         rows = [TensorType(each.dtype, each.shape[1:]) for each in whole_types]
 
         def trip(_: Any, after: Any, *given: Any) -> Any:
-            if small:
+            if step is None:
                 found = np.einsum("ij,j->i", given[0], np.concatenate([after, np.ones(1)]))
             else:
                 (found,) = played(step, [after, *given])
