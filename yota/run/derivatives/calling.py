@@ -121,8 +121,7 @@ def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any
 class Derivative(Compiled):
     """The compiled functions of one derivative.
 
-    direct: whether compiled dispatch is tried before Python code, if there is a compiler.
-    direct: entries by argument types.
+    direct: entries by argument types; the parameter says whether C code dispatches on them, if there is a compiler.
     """
 
     def __init__(self, form: Differentiated, recipe: Recipe, what: str, *, direct: bool = False) -> None:
