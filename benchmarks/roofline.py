@@ -104,7 +104,7 @@ def estimate(workload: Workload, points: int | None = None) -> Estimate:
 
 
 def _of(workload: Workload, arguments: tuple[Any, ...]) -> Estimate:
-    from yota.emit.banner import elements
+    from yota.ir.op_counts import elements
     from yota.emit.targets import cuda
     from yota.optimize.pipeline import run
     from yota.rules.registry import registry

@@ -283,7 +283,7 @@ def test_gradients_inside_watch_the_variables_they_mention_alone():
     yota.itrace(f, X)
     reach = Reach()
     reach.take(kept)
-    assert [(kind, name) for kind, owner, name in reach.places if owner is globals()] == [("entry", "PLAIN")]
+    assert [(kind, name) for kind, owner, name in reach.dependencies if owner is globals()] == [("entry", "PLAIN")]
 
 
 REFUSED = {
