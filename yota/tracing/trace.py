@@ -291,7 +291,10 @@ class Trace:
             if python is None:
                 self._rely_on(variables)
             raise
-        return self.record(primitive, tuple(variables), static or {}, result)
+        found = self.record(primitive, tuple(variables), static or {}, result)
+        if type(result) is np.ndarray:
+            self._computed(result.nbytes)
+        return found
 
     def _rely_on(self, variables: Sequence[int]) -> None:
         """Guard what made an operation fail: code that catches the error goes on, and its tape holds there alone."""
@@ -319,7 +322,10 @@ class Trace:
             else:
                 self._rely_on((one, two))
             raise
-        return self.record(primitive, (one, two), (), result)
+        found = self.record(primitive, (one, two), (), result)
+        if type(result) is np.ndarray:
+            self._computed(result.nbytes)
+        return found
 
     def record(self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""
@@ -345,11 +351,13 @@ class Trace:
         builder.location = self.seen.here()
         variable = builder.emit(primitive, variables, static, type_)
         self.values[variable] = result
-        if type_.shape:
-            self._unswept += result.nbytes
-            if self._unswept > max(_SWEPT, self._retained):
-                self._sweep()
         return Tracer(self, variable)
+
+    def _computed(self, nbytes: int) -> None:
+        """Count the bytes of a new array, whose traced value exists; free others from time to time."""
+        self._unswept += nbytes
+        if self._unswept > max(_SWEPT, self._retained):
+            self._sweep()
 
     def _sweep(self) -> None:
         """Free the values of large arrays that the function no longer refers to."""
