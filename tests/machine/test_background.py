@@ -195,7 +195,7 @@ def test_the_c_code_for_all_sizes_is_held_against_numpy_code(tmp_path):
         tmp_path,
         """
         open(opened, "w").close()
-        from yota.run.derivatives import allsizes
+        from yota.api import all_sizes as allsizes
 
         whole = allsizes.joined
         allsizes.joined = lambda request: whole(request).replace("sin(", "cos(")
