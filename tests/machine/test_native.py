@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -324,7 +326,7 @@ def test_folder_that_cannot_be_written_to(obstacle: str, tmp_path: Path, monkeyp
 def test_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be kept is compiled for this process alone, and that is said once."""
     full = OSError(errno.ENOSPC, "No space left on device")
-    monkeypatch.setattr(store.shutil, "copyfile", raises(full, store.shutil.copyfile, cache))
+    monkeypatch.setattr(shutil, "copyfile", raises(full, shutil.copyfile, cache))
     with pytest.warns(RuntimeWarning, match=r"\(No space left on device\).*; make room there"):
         assert native.build(code(30)).answer() == 30
     with warnings.catch_warnings():
@@ -334,7 +336,7 @@ def test_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler.Compiler, "compile", lambda *_: pytest.fail("compiled again"))
     assert native.build(code(30)).answer() == 30
     # Notes are done without.
-    monkeypatch.setattr(store.tempfile, "TemporaryDirectory", raises(full, store.tempfile.TemporaryDirectory, cache))
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", raises(full, tempfile.TemporaryDirectory, cache))
     assert store.Store(cache).note("compiler-" + "0" * 40, lambda: "text") == "text"
 
 
