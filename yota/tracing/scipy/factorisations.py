@@ -145,7 +145,7 @@ def _ldl(trace: Trace, A: Any, lower: bool, hermitian: bool) -> Any:
     turn = np.conjugate if hermitian else np.array
     static = {"lower": bool(lower), "hermitian": bool(hermitian)}
     factor, d, perm = trace.apply(trace.registry.primitive("_ldl"), (a,), static)
-    side, ones, blocks = (np.tril if lower else np.triu), np.eye(len(a)), d != 0
+    side, ones, blocks = (np.tril if lower else np.triu), np.eye(len(a), dtype=a.dtype), d != 0
     part = side(a, -1 if lower else 1)
     a = part + turn(part.T) + np.diag(np.real(np.diag(a)) if hermitian else np.diag(a))
     a, factor = (rows_of(trace, each, perm) for each in (a, factor))
