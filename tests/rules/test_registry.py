@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 import pytest
+import scipy.special
 
 from yota._resources import folder
 from yota.errors import MissingRuleError, RuleError
@@ -205,7 +206,6 @@ def test_the_example_of_the_design(known):
     logistic, *_ = known.define(text)
     assert logistic.name == "logistic"
     assert len(known.rules("matmul")) == 6  # five shipped patterns have a vector in them
-    import scipy.special
 
     assert known.find(scipy.special.expit) is logistic
     assert logistic.function is scipy.special.expit

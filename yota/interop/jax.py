@@ -66,11 +66,10 @@ def wrap(
     --------
     >>> import jax, jax.numpy as jnp, numpy as np
     >>> energy = wrap(lambda x: np.sum(np.sin(x) ** 2))
-    >>> jax.jit(jax.grad(energy))(jnp.array([0.0, jnp.pi / 4])).round(3)
-    Array([0., 1.], dtype=float32)
-    >>> jax.hessian(energy)(jnp.zeros(2))
-    Array([[2., 0.],
-           [0., 2.]], dtype=float32)
+    >>> jax.jit(jax.grad(energy))(jnp.array([0.0, jnp.pi / 4])).round(3).tolist()
+    [0.0, 1.0]
+    >>> jax.hessian(energy)(jnp.zeros(2)).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
     """
     if vmap_method not in ("batch", "sequential"):
         raise ArgumentError(f'vmap_method={vmap_method!r}: it is "batch" or "sequential"')

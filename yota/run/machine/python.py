@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from yota.emit.targets.generated import Source
 
 _serial = itertools.count(1)
+_ended: deque[str] = deque()
+"""File names of functions that no longer live, whose lines are dropped with the next load."""
 _MOST_BYTES = 256 * 1024 * 1024
 """Bytes that earlier functions may keep when another one is created."""
 _lock = threading.Lock()
@@ -27,7 +29,7 @@ _pools: list[weakref.ref[deque[Any]]] = []
 def load(source: Source) -> Callable[..., Any]:
     """The function that ``source`` defines, in its own namespace.
 
-    ``linecache`` keeps the text as long as the function lives. A source from the private cache has its code too.
+    ``linecache`` keeps the text until a function is loaded after this one is gone. A source from the private cache has its code too.
     """
     filename = f"<yota {source.entry} #{next(_serial)}>"
     namespace: dict[str, Any] = {
@@ -40,7 +42,10 @@ def load(source: Source) -> Callable[..., Any]:
     lines = source.text.splitlines(keepends=True)
     # A modification time of None keeps linecache.checkcache from dropping an entry without a file.
     linecache.cache[filename] = (len(source.text), None, lines, filename)
-    weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+    # The garbage collector may run while linecache goes through its entries.
+    weakref.finalize(function, _ended.append, filename).atexit = False
+    while _ended:
+        linecache.cache.pop(_ended.popleft(), None)
     if "_pool" in namespace:
         _bound(namespace["_pool"])
     return function
