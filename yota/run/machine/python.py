@@ -29,7 +29,8 @@ _pools: list[weakref.ref[deque[Any]]] = []
 def load(source: Source) -> Callable[..., Any]:
     """The function that ``source`` defines, in its own namespace.
 
-    ``linecache`` keeps the text until a function is loaded after this one is gone. A source from the private cache has its code too.
+    ``linecache`` keeps the text until a function is loaded after this one is gone. A source from the private cache has
+    its code too.
     """
     filename = f"<yota {source.entry} #{next(_serial)}>"
     namespace: dict[str, Any] = {
