@@ -47,6 +47,7 @@ from yota.schedule.nests.contractions import as_counts, as_sums
 from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
 from yota.schedule.nests.index_patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
 from yota.schedule.nests.scatter_forms import in_place, without_strides
+from yota.schedule.scan_loops import as_loops
 
 
 @dataclass(slots=True)
@@ -101,7 +102,10 @@ def body_of(
     sizes: what it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
     Raises CodegenError if something on the tape cannot be said in C; the message has the user's line.
     """
-    tape = normalised(as_counts(as_sums(without_strides(symbolic.optimise(tape, strict=strict)))))
+    tape = without_strides(symbolic.optimise(tape, strict=strict))
+    if not shared.needs.language.inlines:
+        tape = as_loops(tape)
+    tape = normalised(as_counts(as_sums(tape)))
     # What is made from sizes is inside wherever sizes will do.
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
