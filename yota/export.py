@@ -17,7 +17,6 @@ from yota.package.files import check, write
 from yota.package.python_contents import collected
 from yota.package.request import Request
 from yota.package.subject import call_of
-from yota.run.collection import uncollected
 from yota.run.gradient_layout import Wrt
 from yota.run.specialise import Target
 
@@ -175,5 +174,4 @@ def generate(
     rolls = target == "numpy" or (target == "c" and not strict)
     call = replace(call_of(f, args, sample), search=Target(effort=effort, seconds=seconds), rolls=rolls)
     request = Request(call, target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem)
-    with uncollected():
-        return Module(*_TARGETS[target](request))
+    return Module(*_TARGETS[target](request))

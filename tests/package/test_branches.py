@@ -196,6 +196,25 @@ def test_what_is_alike_at_a_small_size_and_at_larger_ones_is_tried_at_a_larger_o
         yota.generate(at_powers_of_two, {"x": "float64[N]"})
 
 
+def wide(x, is_large):
+    return np.sum(np.outer(x, x) * np.exp(-((x[:, None] - x) ** 2))) * (2.0 if is_large else 1.0)
+
+
+def neighbours(x, is_large):
+    total = 0.0
+    for i in range(1, len(x)):
+        total += x[i] * x[i - 1]
+    # No value tells the branches apart where the total is positive.
+    return total + np.maximum(0.0, -total) if is_large else total
+
+
+@pytest.mark.parametrize("f", [wide, neighbours])
+@pytest.mark.parametrize("is_large", [lambda n: int(str(n)) > 600, lambda n: n.bit_length() > 9], ids=["text", "bits"])
+def test_a_branch_at_a_large_size_is_found_whatever_its_value(f: Any, is_large: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match=r"line \d+: .* when N changes"):
+        yota.generate(lambda x: f(x, is_large(len(x))), {"x": "float64[N]"})
+
+
 def test_a_size_that_an_index_does_not_fit_is_named() -> None:
     with pytest.raises(errors.ArgumentError, match=r"line \d+: .*: at N = \d+ this raises IndexError"):
         yota.generate(lambda x: 2 * x[-8], {"x": "float64[N]"})

@@ -7,7 +7,7 @@ import threading
 import types
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,8 @@ def proved(
             for size in (*trials(names), largest, *small):
                 if sized is not None and not sized.conditions.allow(size):
                     continue
-                # A recording of so many trips is rolled; those of few are not.
-                taken = replace(call, loops=True) if looped and size is largest else call
                 try:
-                    for case in cases_at(name, taken, wrt, wanted, size):
+                    for case in cases_at(name, call, wrt, wanted, size):
                         _held(module, name, case, strict=strict)
                 except (ArithmeticError, IndexError, ValueError) as fault:
                     place = "" if sized is None else sized.place(size)

@@ -53,12 +53,6 @@ class General:
         guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.tape.guards)
         return replace(self.tape, types=types, ops=ops, guards=guards)
 
-    def at(self, size: Mapping[str, int]) -> Tape:
-        """The tape at one size."""
-        tape = self.changed(lambda extent: evaluated(extent.text, size))
-        texts = {variable: evaluated(text, size) for variable, text in self.constants.items()}
-        return replace(tape, constants={**tape.constants, **texts})
-
 
 def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
     """The tape that all of ``tapes``, each at its sample, are cases of.
@@ -137,7 +131,7 @@ def _differences(
     uses = {operand: op.location for op in reversed(general.ops) for operand in op.operands}
     for variable, value in general.constants.items():
         expected = evaluated(texts[variable], size) if variable in texts else value
-        if not close(expected, found.constants[known[variable]]):
+        if not _close(expected, found.constants[known[variable]]):
             yield uses.get(variable), "another constant is met"
     for op, other in zip(general.ops, found.ops, strict=True):
         if op.primitive is not other.primitive or tuple(known[each] for each in op.operands) != other.operands:
@@ -176,12 +170,7 @@ def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
 def elements(general: General, size: Mapping[str, int]) -> int:
     """Elements that all arrays of the tape have at one size; of a loop those of a recording of all trips."""
     found: int = sum(math.prod(_at(type.shape, size)) for type in general.tape.types.values())
-    return found + _OP * recorded(general, size) + _copied(general, size)
-
-
-def recorded(general: General, size: Mapping[str, int]) -> int:
-    """Number of ops that the loops of a tape are a recording of."""
-    return sum(_recorded(op, size) for op in general.tape.ops)
+    return found + _OP * sum(_recorded(op, size) for op in general.tape.ops) + _copied(general, size)
 
 
 def _copied(general: General, size: Mapping[str, int]) -> int:
@@ -207,8 +196,7 @@ def _at(value: Any, size: Mapping[str, int]) -> Any:
     return with_extents(value, lambda extent: evaluated(extent.text, size))
 
 
-def close(expected: Any, found: Any) -> bool:
-    """Whether numbers are alike but for rounding."""
+def _close(expected: Any, found: Any) -> bool:
     one, other = np.asarray(expected), np.asarray(found)
     if one.shape != other.shape or one.dtype.kind not in "fc":
         return np.array_equal(one, other)
