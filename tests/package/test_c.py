@@ -305,6 +305,8 @@ def test_what_c_cannot_say_is_refused() -> None:
 
     with pytest.raises(errors.CodegenError, match=r"(?s)numpy.fft.fft of float64\[40\].*np.fft.fft\(x\).*numpy"):
         yota.generate(power, {"x": "float64[40]"}, target="c")
+    with pytest.raises(errors.CodegenError, match=r"(?s)numpy.cumsum of float64\[40\].*np.cumsum\(x\).*numpy"):
+        yota.generate(lambda x: np.sum(np.cumsum(x)), {"x": "float64[40]"}, target="c", strict=True)
     with pytest.raises(errors.CodegenError, match="float16"):
         yota.generate(chain, {"x": "float16[4]"}, target="c")
     with pytest.raises(errors.CodegenError, match="no elements"):

@@ -94,6 +94,10 @@ def running(X):
     return np.sum(np.cumsum(X, axis=1) ** 2) + np.sum(np.cumsum(X[:, 0]) * np.cumsum(np.sin(X), axis=0)[:, -1])
 
 
+def running_product(x):
+    return np.sum(np.cumprod(x)[::2]) + x @ np.cumprod(x)
+
+
 def running_single(x):
     return np.sum(np.cumsum(x) ** 2)
 
@@ -119,6 +123,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     (decided, {"x": "float32[N]", "scale": "float"}, [(1,), (300,)]),
     (every_other, {"x": "float64[N]"}, [(1,), (2,), (3,), (10,), (301,)]),
     (running, {"X": "float64[N,M]"}, [(1, 1), (3, 2), (40, 130)]),
+    (running_product, {"x": "float64[9]"}, [()]),
     (running_single, {"x": "float32[N]"}, [(1,), (2,), (70,)]),
 ]
 

@@ -104,7 +104,8 @@ def body_of(
     """
     tape = without_strides(symbolic.optimise(tape, strict=strict))
     if not shared.needs.language.inlines:
-        tape = as_loops(tape)
+        # A strict value is never computed by a loop.
+        tape = as_loops(tape, cone(tape, tape.outputs[:1]) if strict else ())
     tape = normalised(as_counts(as_sums(tape)))
     # What is made from sizes is inside wherever sizes will do.
     sizes = sizes or Sizes()
