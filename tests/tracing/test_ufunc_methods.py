@@ -28,8 +28,7 @@ def folds(ufunc: np.ufunc, x: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]
     """Calls of the methods that reduce."""
     for axis in range(max(x.ndim, 1)):
         yield f"reduce {axis}", lambda x, axis=axis: ufunc.reduce(x, axis=axis)
-        if x.ndim:
-            yield f"accumulate {axis}", lambda x, axis=axis: ufunc.accumulate(x, axis=axis)
+        yield f"accumulate {axis}", lambda x, axis=axis: ufunc.accumulate(x, axis=axis)
         if x.ndim and x.shape[axis]:
             yield f"reduceat {axis}", lambda x, axis=axis: ufunc.reduceat(x, [0], axis=axis)
             places = [0, x.shape[axis] - 1, 0]
@@ -39,7 +38,9 @@ def folds(ufunc: np.ufunc, x: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]
         yield "reduce both", lambda x: ufunc.reduce(x, axis=(0, 1))
         yield "reduce none", lambda x: ufunc.reduce(x, axis=())
         yield "keepdims", lambda x: ufunc.reduce(x, axis=1, keepdims=True)
-        yield "initial", lambda x: ufunc.reduce(x, axis=1, initial=2)
+        yield "initial", lambda x: ufunc.reduce(x, axis=1, initial=2.5)
+        yield "where", lambda x: ufunc.reduce(x, axis=1, initial=2.5, where=x > 0)
+        yield "where nothing", lambda x: ufunc.reduce(x, axis=1, initial=np.nan, where=False)
 
 
 def others(ufunc: np.ufunc, x: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
@@ -55,6 +56,7 @@ def others(ufunc: np.ufunc, x: Any) -> Iterator[tuple[str, Callable[[Any], Any]]
 
     if ufunc.nin == 2:
         yield "outer", lambda x: ufunc.outer(x, x)
+        yield "outer of a number", lambda x: ufunc.outer(x, 2.5)
     # Adding nothing to -0.0 makes it 0.0.
     if x.ndim and len(x) and ufunc not in (np.add, np.subtract):
         yield "at", at(0)
@@ -113,6 +115,7 @@ PAIRS = np.array(list(itertools.product(SPECIAL, repeat=2))).T
 INFINITE = np.array([-np.inf, 0.0, 1.0, np.inf])
 OF_ONE: dict[str, Callable[[Any], Any]] = {
     "fractions": lambda x: np.modf(x)[0],
+    "fractions of whole numbers": lambda x: np.modf(np.arange(3) + (x[:3] > 0))[0],
     "whole parts": lambda x: np.modf(x)[1],
     "clip": lambda x: np.clip(x, -1.0, 1.0),
     "clip at 0": lambda x: np.clip(x, 0.0, 1.0),
@@ -162,10 +165,19 @@ def test_sorted_special_values(dtype: Any) -> None:
     np.testing.assert_array_equal(yota.trace(lambda x: x[np.argsort(np.sum(x))], x)[0], x[[0]])
 
 
+@pytest.mark.parametrize("name", ["fmax", "fmin", "logaddexp", "logaddexp2"])
+@pytest.mark.parametrize("x", [[0.0, -0.0], [-0.0, 0.0], [-2.0, 0.0], [np.nan, -0.0], [-np.inf, -np.inf]])
+def test_two_elements_to_the_bit(name, x):
+    """Over more of them NumPy's own choice of zeros depends on their number."""
+    x, reduce = np.array(x), getattr(np, name).reduce
+    assert repr(np.float64(yota.trace(reduce, x)[0])) == repr(reduce(x))
+
+
 @pytest.mark.parametrize("name", ["hypot", "logaddexp", "logaddexp2", "fmax", "subtract", "divide"])
-def test_slopes_of_one_element(name: str) -> None:
+def test_slopes_of_few_elements(name: str) -> None:
     ufunc, x = getattr(np, name), np.array([[-1.5], [2.0], [0.5]])
     assert yota.gradcheck(lambda x: np.sum(ufunc.reduce(x, axis=1) ** 2), x)
+    assert yota.gradcheck(lambda x: np.sum(ufunc.reduce(x[:2], axis=0) ** 2), x)
     assert yota.gradcheck(lambda x: np.sum(ufunc.reduceat(x, [0, 1], axis=0) ** 2), x)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.rules.language.statics import axes_of
 from yota.tracing.implementations import implements
-from yota.tracing.methods import unboxed
+from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -41,7 +41,12 @@ def _fold(
     if where is not True:
         a = np.where(where, a, np.full((), identity, a.dtype))
     result = reduce(trace, name, a, axis, keepdims)
-    return result if initial is None else combine(result, initial)
+    return result if initial is None else combine(as_dtype(trace, initial, result.dtype), result)
+
+
+def as_dtype(trace: Trace, value: Any, dtype: Any) -> Any:
+    """``value`` with a reduction's dtype, which NumPy gives the element that it starts from, or NumPy's error."""
+    return trace.traced(value).astype(dtype, copy=False) if is_tracer(value) else np.asarray(value, dtype)
 
 
 implements(np.sum)(functools.partial(_fold, "sum", 0, operator.add))
@@ -51,7 +56,6 @@ implements(np.prod)(functools.partial(_fold, "prod", 1, operator.mul))
 def _extremum(
     name: str,
     pairwise: str,
-    identity: float,
     trace: Trace,
     a: Any,
     axis: Any = None,
@@ -60,21 +64,23 @@ def _extremum(
     where: Any = True,
 ) -> Any:
     a = trace.traced(a)
+    if initial is not None:
+        initial = as_dtype(trace, initial, a.dtype)
     if where is not True:
         if initial is None:
             raise ValueError(
                 f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to "
                 "specify 'initial'"
             )
-        a = np.where(where, a, np.asarray(identity, a.dtype))
+        a = np.where(where, a, initial)
     if not a.size and initial is not None:
         return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
     result = reduce(trace, name, a, axis, keepdims)
-    return result if initial is None else getattr(np, pairwise)(result, initial)
+    return result if initial is None else getattr(np, pairwise)(initial, result)
 
 
-implements(np.max, np.amax)(functools.partial(_extremum, "max", "maximum", -math.inf))
-implements(np.min, np.amin)(functools.partial(_extremum, "min", "minimum", math.inf))
+implements(np.max, np.amax)(functools.partial(_extremum, "max", "maximum"))
+implements(np.min, np.amin)(functools.partial(_extremum, "min", "minimum"))
 
 
 def _truth(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:

@@ -14,6 +14,7 @@ from yota.tracing.aliasing import plainly
 from yota.tracing.implementations import OF_COMPLEX, implements
 from yota.tracing.indices import normalise
 from yota.tracing.methods import is_tracer, turned
+from yota.tracing.numpy.reductions import as_dtype
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import overwrite, view
@@ -54,14 +55,17 @@ def _reduce(
     wanted = plainly(trace, ufunc.reduce, (array,), {"axis": axis, "keepdims": keepdims, "where": where, **rest})
     if not array.size:
         return np.broadcast_to(_cast(trace, wanted if initial is None else initial, wanted.dtype), wanted.shape)
+    array = _cast(trace, array, wanted.dtype)
+    start = None if initial is None else as_dtype(trace, initial, wanted.dtype)
+    if where is not True and ufunc in (np.fmax, np.fmin):
+        array, where = np.where(where, array, start), True
     form = _FORMS.get(ufunc.__name__)
-    if form is not None:
+    if form is not None and (where is not True or array.size > 2 * wanted.size):
         result = form(array, axis, keepdims, where)
-        return _cast(trace, result if initial is None else ufunc(initial, result), wanted.dtype)
+        return _cast(trace, result if initial is None else ufunc(start, result), wanted.dtype)
     if where is not True:
         raise trace.refuse(f"np.{ufunc.__name__}.reduce with where= is not supported.", "Select the elements first.")
-    start = None if initial is None else _cast(trace, initial, wanted.dtype)
-    return _in_turn(ufunc, _cast(trace, array, wanted.dtype), axis, keepdims, start)
+    return _in_turn(ufunc, array, axis, keepdims, start)
 
 
 def _cast(trace: Trace, value: Any, dtype: Any) -> Any:
@@ -98,11 +102,6 @@ def _log_sum(
     return total if keepdims else np.squeeze(total, axis=axes)
 
 
-def _skipping_nan(name: str, fill: float, array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    chosen = {} if where is True else {"where": where, "initial": fill}
-    return getattr(np, f"nan{name}")(array, axis=axis, keepdims=keepdims, **chosen)
-
-
 def _negated(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     """The exclusive or of truths: whether an odd number of them hold."""
     found = np.not_equal(array, 0)
@@ -114,8 +113,8 @@ def _negated(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 _FORMS: dict[str, Any] = {
     "logaddexp": functools.partial(_log_sum, np.exp, np.log),
     "logaddexp2": functools.partial(_log_sum, np.exp2, np.log2),
-    "fmax": functools.partial(_skipping_nan, "max", -math.inf),
-    "fmin": functools.partial(_skipping_nan, "min", math.inf),
+    "fmax": lambda array, axis, keepdims, where: np.nanmax(array, axis=axis, keepdims=keepdims),
+    "fmin": lambda array, axis, keepdims, where: np.nanmin(array, axis=axis, keepdims=keepdims),
     "logical_xor": _negated,
 }
 
@@ -123,6 +122,8 @@ _FORMS: dict[str, Any] = {
 @implements("accumulate")
 def _accumulate(trace: Trace, ufunc: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
     array = trace.traced(array)
+    if not array.ndim:
+        raise TypeError("cannot accumulate on a scalar")
     name = _ACCUMULATIONS.get(ufunc.__name__)
     if name is not None:
         return getattr(np, name)(array, axis=axis, dtype=dtype)
@@ -215,7 +216,8 @@ def _add_at(trace: Trace, array: Any, indices: Any, values: Any) -> None:
 
 @implements("outer")
 def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
-    a, b = trace.traced(a), trace.traced(b)
+    # Python numbers count as arrays here.
+    a, b = (trace.traced(np.asarray(each)) for each in (a, b))
     return ufunc(np.reshape(a, a.shape + (1,) * b.ndim), b, **rest)
 
 
@@ -224,6 +226,7 @@ implements(np.divmod)(lambda trace, x1, x2: (np.floor_divide(x1, x2), np.remaind
 
 @implements(np.modf)
 def _modf(trace: Trace, x: Any) -> Any:
+    x = _cast(trace, x, plainly(trace, np.modf, (x,), {})[0].dtype)
     whole = np.trunc(x)
     # The remainder has the sign of x where it is 0, as a difference has not.
     nothing, unit = np.asarray([0, 1], whole.dtype)
