@@ -165,6 +165,7 @@ def test_sorted_special_values(dtype: Any) -> None:
     np.testing.assert_array_equal(yota.trace(lambda x: x[np.argsort(np.sum(x))], x)[0], x[[0]])
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["fmax", "fmin", "logaddexp", "logaddexp2"])
 @pytest.mark.parametrize("x", [[0.0, -0.0], [-0.0, 0.0], [-2.0, 0.0], [np.nan, -0.0], [-np.inf, -np.inf]])
 def test_two_elements_to_the_bit(name, x):
