@@ -67,6 +67,18 @@ def test_splines(form):
     check(form, KNOTS, VALUES, AT, rtol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{"lam": 0.1}, {}])
+def test_smoothing_splines(options):
+    x, noise = np.linspace(0.0, 3.0, 9), np.cos(9 * np.arange(9.0))
+
+    def spline(y, w, at):
+        return ip.make_smoothing_spline(x, y, w=w, **options)(at)
+
+    check(spline, np.sin(x) + 0.2 * noise, 1.5 + 0.5 * noise, AT, rtol=1e-5)
+    with pytest.raises(TracingError, match="pattern"):
+        yota.gradient(lambda x: np.sum(ip.make_smoothing_spline(x, noise, **options)(AT)))(x)
+
+
 def test_second_order_of_a_spline():
     check(lambda x, y: ip.CubicSpline(x, y)(AT), KNOTS, VALUES, second=True)
 

@@ -15,6 +15,8 @@ from yota.tracing.untyped import np
 
 
 def _added(trace: Trace, out: Any, places: tuple[Any, ...], values: Any) -> None:
+    if not is_tracer(out) and not trace.varies(values):
+        values = trace.values[trace.lift(values)]  # SciPy made an array beside constants of the tape
     np.add.at(out, tuple(constant(trace, each) for each in places), values)
 
 

@@ -140,6 +140,22 @@ def _from_dense(trace: Trace, self: Any, arg1: Any, *args: Any, **keywords: Any)
     begin(self, arg1, *args, **keywords)
 
 
+def _of_blocks(name: str, trace: Trace, blocks: Any, *args: Any, **keywords: Any) -> Any:
+    """SciPy puts blocks into an array of objects, which cannot hold a traced one."""
+    own = vars(sys.modules["scipy.sparse._construct"])
+
+    def kept(block: Any) -> Any:
+        if isinstance(block, (list, tuple)) and not (block and np.isscalar(block[0])):
+            return list(map(kept, block))
+        return own["coo_matrix"](block) if is_traced(block) else block
+
+    return original(own[name])(kept(blocks), *args, **keywords)
+
+
+for _name in ("_block", "bmat", "hstack", "vstack"):
+    records("scipy.sparse._construct", _name)(functools.partial(_of_blocks, _name))
+
+
 @records("scipy.sparse._dia", "_dia_base.multiply")
 def _times_dense(trace: Trace, self: Any, other: Any) -> Any:
     """SciPy multiplies a copy of the numbers in place."""

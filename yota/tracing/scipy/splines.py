@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
+from yota.tracing.scipy.sparsetools import pattern
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import overwrite
@@ -47,6 +48,17 @@ def basis(trace: Trace, t: Any, k: int, x: Any, nu: int = 0) -> Any:
     if count > _MOST:
         raise trace.unrecorded(f"a spline of {count} coefficients", f"Take at most {_MOST}.")
     return spline(trace.traced(t), trace.traced(np.eye(count)), k, trace.traced(x), nu)
+
+
+@records("scipy.interpolate._dierckx", "data_matrix")
+def _data_matrix(trace: Trace, x: Any, t: Any, k: int, w: Any, extrapolate: bool = False) -> tuple[Any, Any, int]:
+    """The splines that are not zero at each ``x``, times its weight, and the number of the first of them."""
+    t, x = trace.traced(t), trace.traced(x)
+    places = interval_of(t, x, k, len(t) - k - 2)
+    knots = t[places[:, None] + np.arange(1 - k, k + 1)]
+    units = np.broadcast_to(np.eye(k + 1), (len(x), k + 1, k + 1))
+    found = _combined(knots, trace.traced(units), k, x[:, None], 0)
+    return trace.traced(w)[:, None] * found, pattern(trace, places - k), len(t) - k - 1
 
 
 @records("scipy.interpolate._dierckx", "evaluate_spline")

@@ -52,9 +52,23 @@ def _factor(
     return _Factors(trace, n, data, indices, pointers, Direct(_named(options), raises=True))
 
 
-@records(_SUPERLU, "gstrs")
-def _triangular(trace: Trace, *_: Any) -> Any:
-    raise trace.unrecorded("scipy.sparse.linalg.spsolve_triangular", "Use spsolve.")
+@records("scipy.sparse.linalg", "spsolve_triangular")
+def _triangular(
+    trace: Trace,
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    sparse = sys.modules["scipy.sparse"]
+    diagonal = A.diagonal()
+    if unit_diagonal:
+        A = A + sparse.diags_array(1.0 - diagonal)
+    elif bool(np.any(diagonal == 0)):
+        raise np.linalg.LinAlgError("A is singular: zero entry on diagonal.")
+    return sparse.linalg.spsolve(sparse.csc_array(A), b, permc_spec="NATURAL")
 
 
 class _Factors:
