@@ -108,6 +108,7 @@ FORMS = [
     ("spherical_yn", lambda x: sc.spherical_yn(2, x) + sc.spherical_yn(1, x, True)),
     ("spherical_in", lambda x: sc.spherical_in(2, x) + sc.spherical_in(1, x, True)),
     ("spherical_kn", lambda x: sc.spherical_kn(2, x) + sc.spherical_kn(1, x, True)),
+    ("spherical_yn", lambda x: sc.spherical_yn(2.7, x)),
     ("hankel", lambda x: np.abs(sc.hankel1(0.4, x)) ** 2 + sc.hankel2(1, x).imag),
     ("hermite", lambda x: sc.eval_hermite(3, x) + sc.eval_hermitenorm(0, x)),
     ("digamma", lambda x: sc.digamma(x) + sc.jn(2, x)),

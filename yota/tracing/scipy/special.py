@@ -123,7 +123,8 @@ def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
 
 def _spherical(name: str, sign: float, scale: float, trace: Trace, n: Any, z: Any, derivative: bool = False) -> Any:
     """The form of a spherical Bessel function, whose derivative mixes both neighbouring orders."""
-    n = _plain(trace, n, f"the order of scipy.special.{name}")
+    # SciPy takes the whole part of an order, in the neighbouring orders of the derivative too.
+    n = np.asarray(_plain(trace, n, f"the order of scipy.special.{name}"), int)
     ruled = functools.partial(_ruled, name)
     if not derivative:
         return ruled(trace, n, z)
