@@ -28,10 +28,10 @@ class Itself:
 
 
 def content_of(value: Any) -> Hashable | None:
-    """The current content of a set, bytearray or `array.array`; None for other types."""
+    """The current content of a set, bytearray, memoryview or `array.array`; None for other types."""
     if isinstance(value, set):
         return frozenset(map(mark_of, value))
-    if isinstance(value, bytearray):
+    if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     array = sys.modules.get("array")
     if array is not None and isinstance(value, array.array):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import dataclasses
 import enum
@@ -10,9 +11,11 @@ import operator
 import subprocess
 import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import yota
 
@@ -961,6 +964,59 @@ def a_method_by_a_method_caller():
     return lambda x: np.sum(x) * call(z), lambda: setattr(type(z), "m", lambda self, x: 9.0)
 
 
+# Objects of NumPy, SciPy and Python.
+
+
+@case
+def a_coefficient_of_a_polynomial():
+    p = np.poly1d([1.0, 2.0, 3.0])
+    return lambda x: np.sum(p(x)), lambda: p.__setitem__(1, 7.0)
+
+
+@case
+def the_coefficients_of_a_polynomial_in_an_object():
+    z = Base(np.poly1d([1.0, 2.0, 3.0]))
+    return lambda x: np.sum(z.scale(x)), lambda: z.scale.coeffs.__setitem__(0, 7.0)
+
+
+@case
+def the_coefficients_of_a_series():
+    series = np.polynomial.Chebyshev([1.0, 2.0, 3.0])
+    return lambda x: np.sum(series(x)), lambda: setattr(series, "coef", np.array([1.0, 5.0]))
+
+
+@case
+def the_parameters_of_a_distribution():
+    frozen = scipy.stats.norm(loc=0.0, scale=1.0)
+    return lambda x: np.sum(frozen.logpdf(x)), lambda: frozen.kwds.update(scale=2.0)
+
+
+@case
+def a_cache_that_is_cleared():
+    rates = iter([2.0, 5.0])
+    rate = functools.lru_cache(lambda: {"now": next(rates)})
+    return lambda x: np.sum(x**2) * rate()["now"], rate.cache_clear
+
+
+@case
+def a_new_built_in_name():
+    builtins.rate_of_this_test = 2.0
+    return lambda x: np.sum(x**2) * rate_of_this_test, lambda: setattr(builtins, "rate_of_this_test", 5.0)  # noqa: F821
+
+
+@case
+def the_memory_behind_a_view():
+    view = memoryview(bytearray(b"\2\3"))
+    return lambda x: np.sum(x**2) * view[0], lambda: view.__setitem__(0, 9)
+
+
+@case
+def an_object_behind_a_weak_reference():
+    z = Base()
+    reference = weakref.ref(z)
+    return lambda x: np.sum(x**2) * reference().scale, lambda: setattr(z, "scale", 5.0)
+
+
 def differences(f, x, step=1e-6):
     """The gradient by central differences."""
     return np.array([(f(x + step * unit) - f(x - step * unit)) / (2 * step) for unit in np.eye(x.size)])
@@ -1000,6 +1056,13 @@ def test_no_derivative_outlives_a_change(name, way, target):
         next(found, None)
     assert f(X) != before
     check(derivative, f)
+
+
+def test_a_built_in_function_that_is_replaced(monkeypatch):
+    derivative = yota.value_and_grad(lambda x: np.sum(x**2) * len(X))
+    plain, length = derivative(X), len
+    monkeypatch.setattr(builtins, "len", lambda value: 10 if value is X else length(value))
+    np.testing.assert_allclose(derivative(X)[1], 2 * plain[1])
 
 
 def test_functions_that_call_themselves_are_made_anew():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import itertools
 import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +37,22 @@ def _items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return (), tuple(map(original, container))
 
 
+_NEWEST = 64
+"""Results of a cache that are watched."""
+
+
+def _results(cached: Any) -> dict[Any, Any]:
+    """The dict in which a function of `functools.lru_cache` keeps its results."""
+    own = vars(cached)
+    # The results, which may be dicts too, come before it.
+    return [{}, *(each for each in gc.get_referents(cached) if type(each) is dict and each is not own)][-1]
+
+
+def _are_kept(known: dict[Any, Any], now: dict[Any, Any]) -> bool:
+    """Whether a cache still has the results that it had; others may have come since."""
+    return all(now.get(key, ABSENT) is result for key, result in known.items())
+
+
 # A recording function of another thread's trace stands for the original.
 _READ: dict[str, Callable[[Any, str], Any]] = {
     "cell": lambda cell, _: original(content(cell)),
@@ -43,6 +61,7 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "function": lambda function, _: tuple(map(original, _made_of(function))),
     "size": lambda names, _: len(names),
     "items": lambda container, _: _items(container),
+    "cached": lambda cached, _: dict(itertools.islice(reversed(_results(cached).items()), _NEWEST)),
     "parts": lambda value, _: fingerprint(value),
 }
 """Readers of dependencies by their kinds."""
@@ -96,7 +115,7 @@ class State:
         made_of = not stored.isdisjoint(("__code__", "__defaults__", "__kwdefaults__"))
         values = []
         for (kind, owner, name), now in zip(self.dependencies, self.values, strict=True):
-            own = name in stored
+            own = name in stored or kind == "cached"
             if kind in ("items", "parts"):
                 own = writes
             elif kind in ("function", "size"):
@@ -124,6 +143,8 @@ def _held(dependency: tuple[str, Any, str]) -> Any:
 
 def differs(dependency: tuple[str, Any, str], known: Any) -> bool:
     """Whether a dependency has other objects now."""
+    if dependency[0] == "cached":
+        return not _are_kept(known, _results(dependency[1]))
     kind, now = dependency[0], _held(dependency)
     if kind == "items":
         return not (_are(now[0], known[0]) and _are(now[1], known[1]))
@@ -137,6 +158,8 @@ def _are(some: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 def _equal(kind: str, one: Any, other: Any) -> bool:
+    if kind == "cached":
+        return _are_kept(other, one)
     if kind in ("size", "parts"):
         return bool(one == other)
     if kind == "items":
@@ -324,7 +347,7 @@ def _of_state(state: State) -> Iterator[Check]:
         elif kind == "items" and type(owner) is dict:
             plain = all(type(key) is str for key in value[0]) and _says_same(value[1])
             yield Check("equal_dict" if plain else "dict", (owner, *map(list, value)))
-        elif kind in ("items", "parts"):
+        elif kind in ("items", "cached", "parts"):
             yield Check("changed", (functools.partial(differs, dependency, value),))
         else:
             held = () if value is ABSENT else (value,)

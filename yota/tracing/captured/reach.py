@@ -8,6 +8,7 @@ import gc
 import operator
 import sys
 import types
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -25,8 +26,7 @@ _MOST = 10_000
 """Largest number of functions, classes and modules to follow."""
 _WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, functools._lru_cache_wrapper)
 _METHODS = (types.MethodType, types.BuiltinMethodType)
-_BUILT_IN = frozenset(vars(builtins)) - {"type"}
-"""Names of built-in functions; a trace replaces `type`."""
+_BUILT_INS = vars(builtins)
 _GETTERS = (operator.attrgetter, operator.methodcaller)
 _UNWATCHED = frozenset({"__repr__", "__str__", "__format__", "__set_name__", "__init_subclass__", "__class_getitem__"})
 """Implicit methods that do not affect results."""
@@ -60,6 +60,7 @@ class Reach:
     - ``function``: the code and the default values of a function;
     - ``size``: the number of items of a mapping that nothing may be added to;
     - ``items``: all items of a list, a dict or the attributes of an object;
+    - ``cached``: results in the cache of `functools.lru_cache`, which the user may clear;
     - ``parts``: what can be written in another way: sets, and structures of other kinds.
 
     codes: code of the functions.
@@ -132,7 +133,11 @@ class Reach:
         if isinstance(value, _WRAPPERS):
             if isinstance(value, property):
                 return value.fget, value.fset
+            if isinstance(value, functools._lru_cache_wrapper):
+                self._watch("cached", value)
             return (value.func if isinstance(value, functools.cached_property) else value.__wrapped__,)
+        if isinstance(value, weakref.ref):
+            return (value(),)
         if isinstance(value, _GETTERS):
             self.is_dynamic = True
             self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
@@ -191,9 +196,12 @@ class Reach:
             self._watch("items", value)
         elif content_of(value) is not None or not (parts is None or isinstance(value, tuple) or has_attributes(value)):
             self._watch("parts", value)
-        if str(type(value).__module__).startswith("scipy.sparse."):
+        if package_of(type(value)) in ("numpy", "scipy"):
+            # Coefficients of polynomials, parameters of frozen distributions and entries of sparse matrices.
+            held = list(held_by(value).values())
             self._attributes_of(value)
-            return [part for part in vars(value).values() if not is_leaf(part) or _is_followed(part)]
+            self.defaults += [each for each in held if isinstance(each, np.ndarray)]
+            return [each for each in held if not is_leaf(each) or _is_followed(each)]
         if parts is None and (self._is_foreign(type(value)) or not hasattr(value, "__dict__")):
             return []
         if type(value) not in (list, dict, tuple):
@@ -259,9 +267,12 @@ class Reach:
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:
         value = names.get(name, ABSENT)
         library = isinstance(value, types.ModuleType) and self._is_foreign(value)
-        # A variable with the name of a built-in function may be defined later.
-        known = value is not ABSENT or name in _BUILT_IN
-        if known and not library:
+        if value is ABSENT and name in _BUILT_INS and name != "type":
+            # It may be replaced there, and a variable of that name may be defined later; a trace replaces `type`.
+            self._watch("entry", names, name)
+            value = self._variable(_BUILT_INS, name)
+            return None if self._is_foreign(value) else value
+        if value is not ABSENT and not library:
             self._watch("entry", names, name)
         return value
 
