@@ -67,6 +67,19 @@ def test_splines(form):
     check(form, KNOTS, VALUES, AT, rtol=1e-5)
 
 
+def test_monotone_splines_of_flat_data():
+    """SciPy divides by flat slopes, and leaves out what that gives."""
+    x, y = np.arange(7.0), np.array([0.0, 1.0, 1.0, 1.0, 2.5, 3.0, 2.0])
+
+    def curves(scale):
+        both = ip.PchipInterpolator(x, np.outer(y, scale))(AT + 1.0)
+        return np.append(both, ip.PchipInterpolator(x[4:6], y[4:6] * scale[0])(4.5))
+
+    check(curves, np.array([0.7, 1.2]), rtol=1e-6, second=True)
+    on_grid = yota.gradient(lambda c: ip.interpn((x,), c * y, [1.5, 2.5, 3.25], method="pchip").sum())(1.0)
+    assert on_grid == pytest.approx(ip.PchipInterpolator(x, y)([1.5, 2.5, 3.25]).sum(), rel=1e-14)
+
+
 @pytest.mark.parametrize("options", [{"lam": 0.1}, {}])
 def test_smoothing_splines(options):
     x, noise = np.linspace(0.0, 3.0, 9), np.cos(9 * np.arange(9.0))

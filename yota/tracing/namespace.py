@@ -186,7 +186,11 @@ def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Mapping[int, Any]]:
         if original is np.broadcast:
             continue  # extension modules that other threads import look for this type under its name
         if isinstance(owner, type):
-            found.append(Patch(owner, name, original if name in vars(owner) else ABSENT, form))
+            known = vars(owner).get(name, ABSENT)
+            if isinstance(known, staticmethod):
+                found.append(Patch(owner, name, known, staticmethod(form)))
+            else:
+                found.append(Patch(owner, name, known if known is ABSENT else original, form))
         else:
             found.append(Patch(owner if isinstance(owner, dict) else vars(owner), name, original, form))
     return PatchGroup([*found, *_followed(forms), *_importers()]), forms

@@ -151,6 +151,30 @@ def least_squares(trace: Trace, x: Any, y: Any, w: Any, t: Any, k: int) -> Any:
 # -- piecewise polynomials -------------------------------------------------------------------------------
 
 
+@records("scipy.interpolate._cubic", "PchipInterpolator._find_derivatives")
+def _monotone_slopes(trace: Trace, x: Any, y: Any, xp: Any = None) -> Any:
+    """Harmonic means of the slopes beside each point, and 0 at an extremum and beside what is flat.
+
+    SciPy divides by flat slopes, and leaves the results out: their derivatives would be no numbers.
+    """
+    known = vars(sys.modules["scipy.interpolate._cubic"])["PchipInterpolator"]._edge_case
+    x, y = trace.traced(x), trace.traced(y)
+    rows, x = (y, x) if y.ndim > 1 else (y[:, None], x[:, None])
+    widths = x[1:] - x[:-1]
+    slopes = (rows[1:] - rows[:-1]) / widths
+    if len(y) == 2:
+        return np.reshape(np.concatenate([slopes, slopes]), y.shape)
+    steady = np.sign(slopes[1:]) * np.sign(slopes[:-1]) > 0
+    before, after = (np.where(steady, each, 1.0) for each in (slopes[:-1], slopes[1:]))
+    first, second = 2 * widths[1:] + widths[:-1], widths[1:] + 2 * widths[:-1]
+    inner = np.where(steady, 1.0 / ((first / before + second / after) / (first + second)), 0.0)
+    ends = [
+        known(widths[end], widths[next], slopes[end], slopes[next], xp=sys.modules["numpy"])[None]
+        for end, next in ((0, 1), (-1, -2))
+    ]
+    return np.reshape(np.concatenate([ends[0], inner, ends[1]]), y.shape)
+
+
 def _pieces(x: Any, at: Any) -> Any:
     """For each place the number of its piece: breakpoints ascend or descend."""
     if bool(x[-1] >= x[0]):
