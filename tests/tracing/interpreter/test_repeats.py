@@ -152,3 +152,34 @@ def test_what_does_more_than_compute_is_recorded_step_by_step(function, capsys):
         SEEN.clear()
         moved.append(value_of(function, 2.0 + side * 1e-6, 7.0))
     assert found == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-4)
+
+
+def restarted(a, x):
+    for _ in range(3):
+        x = newton(a, x + 1.0)
+    return x
+
+
+@pytest.mark.parametrize("function", [newton, counted, several, restarted], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("options", [{}, {"target": "c", "dynamic": True}, {"strict": True}], ids=["auto", "c", "bits"])
+def test_plain_functions_are_recorded_from_their_sources_where_loops_end_by_values(function, options):
+    gradient = yota.value_and_grad(function, **options)
+    for start in STARTS:
+        value, found = gradient(2.0, float(start))
+        assert value == pytest.approx(value_of(function, 2.0, start), rel=0 if "strict" in options else 1e-12)
+        assert found == pytest.approx(function(2.0 + 1e-30j, start).imag / 1e-30, rel=1e-10)
+    assert "loop" in gradient.tape.operations
+    assert "2 compiled, 40 calls" in str(gradient.info())
+
+
+def test_decisions_that_are_no_loop_of_values_are_recorded_as_before():
+    def signs(x):
+        return sum(each if each > 0 else np.sin(each) ** 3 * each for each in x)
+
+    gradient = yota.value_and_grad(signs, dynamic=True)
+    for x in np.random.default_rng(1).normal(size=(8, 5)):
+        value, found = gradient(x)
+        assert value == pytest.approx(signs(x), rel=1e-13)
+        wanted = np.where(x > 0, 1.0, np.sin(x) ** 2 * (3 * x * np.cos(x) + np.sin(x)))
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert "loop" not in gradient.tape.operations

@@ -25,15 +25,21 @@ from yota.tracing.captured.checks import Check, Contents, checks
 from yota.tracing.captured.reach import bearers
 
 if TYPE_CHECKING:
-    from yota.ir.tape import Tape
+    from yota.ir.tape import Guard, Tape
     from yota.run.derivatives.differentiated import Differentiated
     from yota.run.machine.c_dispatch import Form
     from yota.run.selects import Merged
 
 
+_REPEATED = 3
+"""Number of guards by one ``while`` from which it is worth a loop."""
+
+
 class Prepared:
     """Code of a `Differentiated` for one combination of argument types."""
 
+    interprets: bool | None = None
+    """Whether the function is recorded from its source, for its loops; None if that was not tried."""
     sized = False
     """Whether the generated function takes arrays of any size and checks them itself."""
     calls = 0
@@ -191,6 +197,10 @@ class Prepared:
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape to compile."""
+        if self.interprets:
+            from yota.tracing.interpreter.interpreted import interpreted
+
+            function = interpreted(function)
         return self.owner.gradient(function, on_host(arguments), self.layout, self.target)
 
     def loaded(self, source: Any, gradient: Gradient) -> Callable[..., Any]:
@@ -235,6 +245,11 @@ class Prepared:
         missed = fault.missed
         guard = missed.gradient.tape.guards[fault.decision[0]]
         why = f"{where(guard.location)}{OTHER_WAY}"
+        looped = self._looped(function, arguments, missed.gradient.tape.guards, guard)
+        if looped is not None:
+            self.root = self._specialise(function, arguments, why, looped)
+            self.tapes = [self.root]
+            return
         gradient = None
         if missed.merged is not None and not fault.layout and not isinstance(fault.decision[1], Alone):
             gradient = self.gradient(function, arguments)
@@ -257,6 +272,24 @@ class Prepared:
             self.tapes = [*self.tapes, found]
         else:
             self.root, self.tapes = found, [found]
+
+    def _looped(
+        self, function: Callable[..., Any], arguments: Arguments, guards: Sequence[Guard], failed: Guard
+    ) -> Gradient | None:
+        """One tape for every number of trips of the ``while`` that ended another way; None if it is not one loop."""
+        place = failed.location
+        trips = sum(each.location == place for each in guards)
+        if not (self.owner.dynamic and self.interprets is None and trips >= _REPEATED and place is not None):
+            return None
+        if not place.text.startswith("while"):
+            return None
+        self.interprets = True
+        with contextlib.suppress(Exception):  # what cannot be interpreted is recorded as before
+            found = self.gradient(function, arguments)
+            if any(op.regions and op.keyword("region").condition is not None for op in found.tape.ops):
+                return found
+        self.interprets = False
+        return None
 
     def _replace(self, known: Specialisation, other: Specialisation) -> None:
         """Replace a tape by ``other``, which was merged from it."""
