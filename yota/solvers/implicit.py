@@ -137,6 +137,7 @@ class Implicit:
     results: the result that each further output is.
     elementwise: whether each element of the equation is for the element of the solution in its place.
     constant: results whose derivative is zero.
+    solution: the result that is the solution.
     """
 
     tape: Tape
@@ -145,16 +146,17 @@ class Implicit:
     elementwise: bool = False
     constant: frozenset[int] = frozenset()
     reasons: Mapping[int, str] = field(default_factory=dict)
+    solution: int = 0
 
     def adjoints(
         self, name: str, builder: TapeBuilder, registry: Registry, op: Op, adjoints: Mapping[int, int], active: set[int]
     ) -> list[tuple[int, int]]:
         """See `Host.adjoints`."""
         for number in adjoints:
-            if number and number not in self.results and number not in self.constant:
+            if number != self.solution and number not in self.results and number not in self.constant:
                 reason = self.reasons.get(number, f"result {number}")
                 raise DifferentiationError(f"{name}: {reason} has no derivative; use the solution itself")
-        solution = item_of(builder, op.result, 0)
+        solution = item_of(builder, op.result, self.solution)
         given = [solution]
         for kind, number in self.given:
             given.append(op.operands[number] if kind == "operand" else item_of(builder, op.result, number))
@@ -166,7 +168,7 @@ class Implicit:
         for output, number in zip(inlined.outputs[1:], self.results, strict=True):
             if number in adjoints:
                 _seed(builder, seeds, output, match(builder, adjoints[number], builder.types[output]))
-        slope = adjoints.get(0)
+        slope = adjoints.get(self.solution)
         if seeds:
             more, *rest = reverse(inlined, builder, seeds, [solution, *wrt], registry)
             found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
