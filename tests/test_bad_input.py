@@ -380,6 +380,23 @@ def test_static_values_are_told_apart_by_type():
 
 
 @dataclass
+class Typed:
+    a: Any
+    dtype: Any
+
+
+def test_a_class_in_a_structure_is_static():
+    def f(typed):
+        return np.sum(np.asarray(typed.a, dtype=typed.dtype) ** 2)
+
+    fg = yota.value_and_grad(f)
+    for dtype in (np.float64, np.float32, np.float64):
+        value, gradient = fg(Typed(X, dtype))
+        assert value.dtype == dtype
+        np.testing.assert_allclose(gradient[("a",)], 2 * X, rtol=1e-6)
+
+
+@dataclass
 class Loop:
     me: Any = None
     x: float = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import array
 import ast
-import collections
+import collections.abc
 import contextlib
 import decimal
 import functools
@@ -211,6 +211,25 @@ class Made:
     new = staticmethod(np.zeros)
 
 
+class Lower(collections.abc.Mapping):
+    """A mapping that takes names in capitals too."""
+
+    def __init__(self, **given):
+        self.given = given
+
+    def __getitem__(self, name):
+        return self.given.get(name) or self[dict(zip(self.keys(), self.keys(), strict=True))[name.lower()]]
+
+    def __iter__(self):
+        yield from self.given
+
+    def __len__(self):
+        return len(self.given)
+
+
+METHODS = Lower(sine=np.sin)
+
+
 def _filled(a, x):
     a[0], a[1] = x[0] ** 2, x[1]
     return np.sum(a) * x[2]
@@ -271,6 +290,7 @@ MENDED = {
     "item": lambda x: x[0].item() ** 2,
     "tolist": lambda x: sum(v * v for v in x.tolist()),
     "kept in a dict": _kept,
+    "a mapping of the user's": lambda x: METHODS["SINE"](x[0]) * float(x[1]),
     "sorted by float": lambda x: sorted(x, key=float)[1] * x[0],
     "tuple": lambda x: functools.reduce(lambda a, b: a * float(b), x, 1.0),
 }

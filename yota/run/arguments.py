@@ -157,7 +157,7 @@ def _refuse_iterators(value: Any, name: str) -> None:
 
 
 def _refuse_lookalikes(value: Any, place: str) -> None:
-    if hasattr(value, "__array__") or hasattr(value, "toarray"):
+    if not isinstance(value, type) and (hasattr(value, "__array__") or hasattr(value, "toarray")):
         module = package_of(type(value))
         method = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
         cure = f"{place}{method}" if method else f"np.asarray({place})"

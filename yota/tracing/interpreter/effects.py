@@ -31,6 +31,7 @@ _READ: Mapping[type, tuple[Any, ...]] = {
         list: "copy count index",
         dict: "copy get items keys values",
         types.MappingProxyType: "copy get items keys values",
+        Mapping: "items keys values",
         set: "copy difference intersection isdisjoint issubset issuperset symmetric_difference union",
     }.items()
 }
