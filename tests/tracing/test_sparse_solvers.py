@@ -132,8 +132,8 @@ def test_what_has_no_derivative_is_refused():
         yota.gradient(lambda x: linalg.cg(linalg.LinearOperator(N, lambda v: x * v, dtype=float), B)[0].sum())(B)
     with pytest.raises(DifferentiationError, match="cg did not converge"):
         yota.gradient(lambda x: linalg.cg(SYMMETRIC, x, maxiter=1)[0].sum())(B)
-    with pytest.raises(TracingError, match="eigsh"):
-        yota.gradient(lambda x: linalg.eigsh(SYMMETRIC + plus(x), k=2, return_eigenvectors=False).sum())(B)
+    with pytest.raises(TracingError, match=r"svds of traced numbers.*numpy.linalg.svd"):
+        yota.gradient(lambda x: linalg.svds(SYMMETRIC + plus(x), k=2, return_singular_vectors=False).sum())(B)
     with pytest.raises(TracingError, match="perm_c"):
         yota.gradient(lambda x: linalg.splu((SYMMETRIC + plus(x)).tocsc()).perm_c.sum() * x.sum())(B)
 
