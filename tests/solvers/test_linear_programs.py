@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import linprog
+from scipy.optimize import linear_sum_assignment, linprog
 
 import yota
 from yota.errors import DifferentiationError, TracingError
@@ -97,3 +97,19 @@ def test_a_wrong_active_set_shows(monkeypatch):
     monkeypatch.setattr(linear_programs, "_either", fails)
     with pytest.raises(DifferentiationError, match="linprog has no derivative"):
         yota.gradient(lambda b: linprog([-3.0, -5.0], [[1.0, 2.0], [3.0, 1.0]], b).fun)(np.array([4.0, 6.0]))
+
+
+def test_an_assignment_follows_its_costs():
+    def loss(costs):
+        rows, columns = linear_sum_assignment(costs, maximize=True)
+        return np.sum(costs[rows, columns] ** 2)
+
+    derivative = yota.value_and_grad(loss)
+    for seed in range(4):
+        costs = np.random.default_rng(seed).random((4, 5))
+        rows, columns = linear_sum_assignment(costs, maximize=True)
+        expected = np.zeros((4, 5))
+        expected[rows, columns] = 2 * costs[rows, columns]
+        value, slope = derivative(costs)
+        assert value == loss(costs)
+        np.testing.assert_array_equal(slope, expected)

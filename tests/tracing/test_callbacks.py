@@ -127,3 +127,26 @@ def test_integrals_of_samples_against_differences(name):
     assert value == pytest.approx(function(0.7), rel=1e-14)
     coarse, fine = ((function(0.7 + h) - function(0.7 - h)) / (2 * h) for h in (2e-3, 1e-3))
     assert gradient == pytest.approx((4 * fine - coarse) / 3, rel=1e-10)
+
+
+def test_integrals_of_waves_and_complex_functions() -> None:
+    """The integral of exp(-a x) exp(i w x) from 0 to b is (1 - exp((i w - a) b)) / (a - i w)."""
+
+    def loss(p):
+        a, b, w = p
+        parts = [integrate.quad(lambda x: np.exp(-a * x), 0, b, weight=name, wvar=w)[0] for name in ("cos", "sin")]
+        whole = integrate.quad(lambda x, a: np.exp((1j * w - a) * x), 0, b, args=(a,), complex_func=True)[0]
+        return parts[0] + 2 * parts[1] + 3 * whole.real - 5 * whole.imag
+
+    def exact(p):
+        a, b, w = p
+        whole = (1 - np.exp((1j * w - a) * b)) / (a - 1j * w)
+        return 4 * whole.real - 3 * whole.imag
+
+    p = np.array([0.7, 2.0, 3.0])
+    value, slope = yota.value_and_grad(loss)(p)
+    assert value == pytest.approx(exact(p), rel=1e-12)
+    steps = [(exact(p + 1e-5 * unit) - exact(p - 1e-5 * unit)) / 2e-5 for unit in np.eye(3)]
+    np.testing.assert_allclose(slope, steps, rtol=1e-8)
+    with pytest.raises(TracingError, match="weight that is no wave"):
+        yota.gradient(lambda a: integrate.quad(lambda x: a * x, -1, 1, weight="cauchy", wvar=0.5)[0])(1.0)

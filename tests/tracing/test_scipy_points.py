@@ -67,6 +67,17 @@ def test_splines(form):
     check(form, KNOTS, VALUES, AT, rtol=1e-5)
 
 
+def test_the_nearest_place_of_a_grid():
+    grid, values = np.arange(4.0), np.arange(16.0).reshape(4, 4) ** 2
+
+    def nearest(x, values):
+        return ip.RegularGridInterpolator((grid, grid), values, method="nearest")(x)
+
+    x = np.array([[0.4, 2.6], [1.7, 0.2]])
+    check(nearest, x, values)
+    assert not np.any(yota.gradient(lambda x: np.sum(nearest(x, values)))(x))
+
+
 def test_monotone_splines_of_flat_data():
     """SciPy divides by flat slopes, and leaves out what that gives."""
     x, y = np.arange(7.0), np.array([0.0, 1.0, 1.0, 1.0, 2.5, 3.0, 2.0])

@@ -1,4 +1,4 @@
-"""Linear programs by scipy.optimize: the derivative is that of the vertex where the same constraints stay active."""
+"""Linear programs and assignments by scipy.optimize: the same constraints stay active as the solution moves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from yota.errors import DifferentiationError
+from yota.ir.callables import original
 from yota.solvers.implicit import Host, Implicit, Solution, taped
+from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
@@ -135,8 +137,8 @@ def _matrix(trace: Trace, value: Any) -> Any:
 
 @records("scipy.optimize", "linprog")
 def _linprog(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    original = sys.modules["scipy.optimize"].linprog
-    bound = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords)
+    known = sys.modules["scipy.optimize"].linprog
+    bound = inspect.signature(inspect.unwrap(known)).bind(*args, **keywords)
     bound.apply_defaults()
     given = dict(bound.arguments)
     if not str(given["method"]).startswith("highs"):
@@ -150,7 +152,7 @@ def _linprog(trace: Trace, *args: Any, **keywords: Any) -> Any:
         if given[f"b_{side}"] is not None:
             given[f"A_{side}"] = _matrix(trace, given[f"A_{side}"])
             given[f"b_{side}"] = np.ravel(trace.traced(given[f"b_{side}"])).astype(float)
-    call = Call(trace, original, (), given, [])
+    call = Call(trace, known, (), given, [])
     taken = solution_at(("x",))
 
     def run(functions: Any, *others: Any) -> Solution:
@@ -165,3 +167,12 @@ def _linprog(trace: Trace, *args: Any, **keywords: Any) -> Any:
     host.names = tuple(name for name in call.arguments if call.is_placed(name))
     found, host.numbers = recorded(call, host, ("x",))
     return found
+
+
+@records("scipy.optimize", "linear_sum_assignment")
+def _assignment(trace: Trace, cost_matrix: Any, maximize: bool = False) -> Any:
+    """Rows and their columns: whole numbers, whose derivative is zero."""
+    solve = original(sys.modules["scipy.optimize"].linear_sum_assignment)
+    name = "scipy.optimize.linear_sum_assignment"
+    host = Host(name, Inner(trace), lambda _, costs: Solution(list(solve(costs, maximize)), [], None))
+    return tuple(host.recorded([trace.traced(cost_matrix)])[1])

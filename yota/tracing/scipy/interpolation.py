@@ -41,6 +41,12 @@ def _evaluate_linear_2d(trace: Trace, values: Any, indices: Any, norm_distances:
     return total
 
 
+@records("scipy.interpolate", "RegularGridInterpolator._evaluate_nearest")
+def _nearest_on_grid(trace: Trace, self: Any, indices: Any, norm_distances: Any) -> Any:
+    places = [place + (share > 0.5) for place, share in zip(indices, norm_distances, strict=True)]
+    return trace.traced(self.values)[tuple(places)]
+
+
 @records("scipy.interpolate", "NdBSpline.__call__")
 def _tensor_spline(trace: Trace, self: Any, xi: Any, nu: Any = None, extrapolate: Any = None) -> Any:
     x = trace.traced(xi)

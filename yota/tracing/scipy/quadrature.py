@@ -133,11 +133,25 @@ def _quad(
 
     The nodes are those that the values at hand need; a guard says whether others need more.
     """
-    if full_output or any(others.get(name) for name in ("weight", "complex_func")):
-        raise trace.unrecorded("scipy.integrate.quad with full_output, weight or complex_func", "Leave it out.")
+    args = args if isinstance(args, tuple) else (args,)
+    if others.pop("complex_func", False):
+        more = {**others, "points": points}
+        parts = [
+            _quad(trace, lambda *given: np.real(func(*given)), a, b, args, full_output, **more),
+            _quad(trace, lambda *given: np.imag(func(*given)), a, b, args, full_output, **more),
+        ]
+        return tuple(real + 1j * imaginary for real, imaginary in zip(*parts, strict=True))
+    wave = {"cos": np.cos, "sin": np.sin}.get(others.get("weight") or "")
+    if wave is not None and bool(np.isfinite(a)) and bool(np.isfinite(b)):
+        others.pop("weight")
+        return _quad(trace, lambda x: func(x, *args) * wave(others["wvar"] * x), a, b, (), full_output)
+    if full_output or others.get("weight"):
+        raise trace.unrecorded(
+            "scipy.integrate.quad with full_output, or a weight that is no wave between finite limits",
+            "Leave it out, or write the weight into the integrand.",
+        )
     if _depth.get() == _DEEPEST:
         raise trace.unrecorded("scipy.integrate.quad within two others", "Integrate one of them by a formula.")
-    args = args if isinstance(args, tuple) else (args,)
     ends = [a, *sorted(points if points is not None else ()), b]
     token = _depth.set(_depth.get() + 1)
     try:
