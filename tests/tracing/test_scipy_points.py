@@ -78,6 +78,19 @@ def test_the_nearest_place_of_a_grid():
     assert not np.any(yota.gradient(lambda x: np.sum(nearest(x, values)))(x))
 
 
+def test_points_outside_of_a_grid():
+    """The function has no source, from which it could be traced instead."""
+    known = {"np": np, "ip": ip, "grid": np.arange(4.0)}
+    call = "ip.interpn((grid, grid), values, x, 'linear', bounds_error=False, fill_value=fill)"
+    exec(f"def outside(x, values, fill=None): return {call}", known)
+    outside = known["outside"]
+    x, values = np.array([[0.4, 3.6], [-0.7, 0.2], [1.5, 1.25]]), np.arange(16.0).reshape(4, 4) ** 2
+    check(outside, x, values)
+    slope = yota.gradient(lambda x: np.sum(outside(x, values, -2.0)))(x)
+    assert not np.any(slope[:2])
+    np.testing.assert_allclose(slope[2:], yota.gradient(lambda x: np.sum(outside(x, values)))(x)[2:])
+
+
 def test_monotone_splines_of_flat_data():
     """SciPy divides by flat slopes, and leaves out what that gives."""
     x, y = np.arange(7.0), np.array([0.0, 1.0, 1.0, 1.0, 2.5, 3.0, 2.0])

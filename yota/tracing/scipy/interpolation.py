@@ -47,6 +47,13 @@ def _nearest_on_grid(trace: Trace, self: Any, indices: Any, norm_distances: Any)
     return trace.traced(self.values)[tuple(places)]
 
 
+@records("scipy.interpolate", "RegularGridInterpolator._find_out_of_bounds")
+def _outside_of_grid(trace: Trace, self: Any, xi: Any) -> Any:
+    """SciPy collects this in a plain array."""
+    sides = zip(trace.traced(xi), map(trace.traced, self.grid), strict=True)
+    return functools.reduce(np.logical_or, [(x < points[0]) | (x > points[-1]) for x, points in sides])
+
+
 @records("scipy.interpolate", "NdBSpline.__call__")
 def _tensor_spline(trace: Trace, self: Any, xi: Any, nu: Any = None, extrapolate: Any = None) -> Any:
     x = trace.traced(xi)
