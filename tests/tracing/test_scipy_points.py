@@ -8,6 +8,7 @@ import scipy.linalg as la
 import scipy.ndimage as nd
 import scipy.spatial.distance as di
 import scipy.special as sp
+from scipy.sparse.linalg import spsolve
 from scipy.spatial.transform import Rotation, Slerp
 
 import yota
@@ -76,6 +77,28 @@ def test_the_nearest_place_of_a_grid():
     x = np.array([[0.4, 2.6], [1.7, 0.2]])
     check(nearest, x, values)
     assert not np.any(yota.gradient(lambda x: np.sum(nearest(x, values)))(x))
+
+
+@pytest.mark.parametrize("method", ["slinear", "cubic", "quintic"])
+def test_splines_on_a_grid_by_iteration(method):
+    """The value has the error of SciPy's iteration, and the derivative is that of the spline without it."""
+    grid, x = np.linspace(0.0, 3.0, 7), np.array([[0.4, 2.6], [1.7, 0.2]])
+
+    def at(values, **options):
+        return np.sum(ip.RegularGridInterpolator((grid, grid), values, method=method, **options)(x) ** 2)
+
+    values = np.outer(np.sin(grid), np.cos(grid)) + 0.3
+    value, slope = yota.value_and_grad(at, strict=True)(values)
+    assert value == pytest.approx(at(values), rel=1e-13)
+    exact = yota.gradient(lambda values: at(values, solver=spsolve))(values)
+    np.testing.assert_allclose(slope, exact, atol=1e-4 * np.max(np.abs(exact)))
+    unit = np.cos(np.arange(49.0)).reshape(7, 7)
+    step = (at(values + 0.01 * unit, solver=spsolve) - at(values - 0.01 * unit, solver=spsolve)) / 0.02
+    assert np.sum(slope * unit) == pytest.approx(step, rel=1e-3)
+    interpolated = yota.batch(at)(np.stack([values, values**2]))
+    np.testing.assert_allclose(interpolated, [at(values), at(values**2)], rtol=1e-13)
+    with pytest.raises(TracingError, match="by iteration"):
+        yota.gradient(lambda g: ip.RegularGridInterpolator((g, g), values, method=method)(x).sum())(grid)
 
 
 def test_points_outside_of_a_grid():

@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
+from dataclasses import dataclass
 from typing import Any
 
+from yota.ir.callables import original
+from yota.ir.catalog import primitive
+from yota.tracing.current import paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.splines import basis, filled, interval_of, not_a_knot, powers
 from yota.tracing.trace import Trace
@@ -74,16 +78,40 @@ def _tensor_spline(trace: Trace, self: Any, xi: Any, nu: Any = None, extrapolate
     return np.reshape(found, (*x.shape[:-1], *found.shape[1:]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Iterated:
+    """The coefficients that SciPy finds by iteration, to about five digits.
+
+    rest: what else `scipy.interpolate.make_ndbspl` is called with, by name.
+    """
+
+    points: tuple[Any, ...]
+    k: Any
+    rest: dict[str, Any]
+
+    def __call__(self, values: Any) -> Any:
+        """The coefficients of splines; each column has the values of one, and of its coefficients."""
+        make = original(sys.modules["scipy.interpolate._ndbspline"].make_ndbspl)
+        given = np.reshape(values, (*map(len, self.points), *np.shape(values)[1:]))
+        with paused():
+            return np.reshape(make(self.points, given, self.k, **self.rest).c, np.shape(values))
+
+
 @records("scipy.interpolate._ndbspline", "make_ndbspl")
-def _interpolating_tensor_spline(
-    trace: Trace, points: Any, values: Any, k: Any = 3, *, solver: Any = None, **_: Any
-) -> Any:
-    """Along one axis after the other."""
-    if "gcrotmk" in getattr(solver, "__name__", "gcrotmk"):
-        raise trace.refuse(
-            "scipy.interpolate solves for the coefficients by iteration, to five digits.",
-            "Pass solver=scipy.sparse.linalg.spsolve.",
-        )
+def _interpolating_tensor_spline(trace: Trace, points: Any, values: Any, k: Any = 3, **rest: Any) -> Any:
+    """Along one axis after the other; where SciPy iterates, the value is its own, and the derivative is exact."""
+    known = None
+    if getattr(rest.get("solver"), "__name__", "") != "spsolve":
+        if trace.varies(list(points)):
+            raise trace.refuse(
+                "scipy.interpolate solves for the coefficients by iteration, and the grid is traced.",
+                "Pass solver=scipy.sparse.linalg.spsolve.",
+            )
+        rest["solver"] = original(rest.get("solver") or sys.modules["scipy.sparse.linalg"].gcrotmk)
+        plain = tuple(np.copy(trace.values[trace.lift(each)]) for each in points)
+        iterated = _Iterated(plain, k, rest)
+        rows = np.reshape(trace.traced(values), (int(np.prod([len(each) for each in plain])), -1))
+        known = trace.apply(trace.registry.primitive("linear_map"), (rows,), {"map": iterated})
     values = trace.traced(values)
     degrees = k if np.ndim(k) else [k] * len(points)
     knots = []
@@ -93,6 +121,9 @@ def _interpolating_tensor_spline(
         rows = np.moveaxis(values, axis, 0)
         found = np.linalg.solve(basis(trace, knots[-1], int(degree), x), np.reshape(rows, (len(x), -1)))
         values = np.moveaxis(np.reshape(found, rows.shape), 0, axis)
+    if known is not None:
+        stop = primitive("stop_gradient")
+        values = np.reshape(trace.apply(stop, (known,)), values.shape) + (values - trace.apply(stop, (values,)))
     return sys.modules["scipy.interpolate"].NdBSpline(tuple(knots), values, tuple(degrees))
 
 
