@@ -160,7 +160,90 @@ def restarted(a, x):
     return x
 
 
-@pytest.mark.parametrize("function", [newton, counted, several, restarted], ids=lambda each: each.__name__)
+def broken_off(a, x):
+    for k in range(100):
+        change = cube(x, a) / slope(x) * (1 - 0.1 / (k + 5))
+        if abs(change) < 1e-13 * abs(x):
+            break
+        x = x - change
+    else:
+        return x * a
+    return x + 0.001 * k * a
+
+
+def returned(a, x):
+    for _ in range(60, 0, -1):
+        x, before = 0.5 * (x + a / x), x
+        if abs(x - before) < 1e-12:
+            found = x * a
+            return found * before
+    raise RuntimeError("no root")
+
+
+def forever(a, x):
+    trips = 0
+    while True:
+        x = x - cube(x, a) / slope(x)
+        if abs(cube(x, a)) < 1e-12:
+            break
+        trips += 1
+    return x * (a + trips)
+
+
+def stopped(a, x):
+    total = 0.0
+    for k in range(3, 40, 2):
+        total = total + a / (k + x)
+        if total > 1.2 * x:
+            break
+        total = total * 1.01 + 0.001 * k
+    else:
+        total = total * x
+    return total
+
+
+LOOPS = [newton, counted, several, restarted, broken_off, returned, forever]
+
+
+def test_a_loop_that_also_ends_by_its_range():
+    gradient = yota.value_and_grad(stopped, strict=True)
+    for start in STARTS:
+        value, found = gradient(2.0, float(start))
+        assert value == stopped(2.0, start)
+        assert found == pytest.approx(stopped(2.0 + 1e-30j, start).imag / 1e-30, rel=1e-12)
+    assert "loop" in gradient.tape.operations
+
+
+def taylor(a, x):
+    product, k, total, term = 1, 0, 1.0, 1.0
+    while abs(term) > 1e-17:
+        k += 1
+        product *= k
+        term = (a * x) ** k / product
+        total = total + term
+    return total
+
+
+def quartered(a, x):
+    total = 0.0
+    for k in range(200):
+        total = total + a * x / 4**k
+        if x * 1e12 < 4**k:
+            break
+    return total
+
+
+@pytest.mark.parametrize("function", [taylor, quartered], ids=lambda each: each.__name__)
+def test_whole_numbers_that_outgrow_64_bits_are_those_of_python(function):
+    gradient = yota.value_and_grad(function)
+    for start in (0.1, 0.2, 1.0, 3.0, 8.0):
+        start = start * (1e9 if function is quartered else 1.0)
+        value, found = gradient(2.0, start)
+        assert value == pytest.approx(value_of(function, 2.0, start), rel=1e-13)
+        assert found == pytest.approx(function(2.0 + 1e-30j, start).imag / 1e-30, rel=1e-12)
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("options", [{}, {"target": "c", "dynamic": True}, {"strict": True}], ids=["auto", "c", "bits"])
 def test_plain_functions_are_recorded_from_their_sources_where_loops_end_by_values(function, options):
     gradient = yota.value_and_grad(function, **options)

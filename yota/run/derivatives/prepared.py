@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _REPEATED = 3
-"""Number of guards by one ``while`` from which it is worth a loop."""
+"""Number of guards by one condition from which it is worth a loop."""
 
 
 class Prepared:
@@ -245,11 +245,6 @@ class Prepared:
         missed = fault.missed
         guard = missed.gradient.tape.guards[fault.decision[0]]
         why = f"{where(guard.location)}{OTHER_WAY}"
-        looped = self._looped(function, arguments, missed.gradient.tape.guards, guard)
-        if looped is not None:
-            self.root = self._specialise(function, arguments, why, looped)
-            self.tapes = [self.root]
-            return
         gradient = None
         if missed.merged is not None and not fault.layout and not isinstance(fault.decision[1], Alone):
             gradient = self.gradient(function, arguments)
@@ -265,6 +260,11 @@ class Prepared:
                     found = self._specialise(function, arguments, why, derived, merged)
                     self._replace(missed, found)
                     return
+        looped = self._looped(function, arguments, missed.gradient.tape.guards, guard)
+        if looped is not None:
+            self.root = self._specialise(function, arguments, why, looped)
+            self.tapes = [self.root]
+            return
         follow(self.owner.dynamic, fault, guard, len(self.tapes))
         found = self._specialise(function, arguments, why, gradient)
         if len(self.tapes) < MOST_TAPES:
@@ -276,12 +276,10 @@ class Prepared:
     def _looped(
         self, function: Callable[..., Any], arguments: Arguments, guards: Sequence[Guard], failed: Guard
     ) -> Gradient | None:
-        """One tape for every number of trips of the ``while`` that ended another way; None if it is not one loop."""
+        """One tape for every number of trips of the loop that ended another way; None if it is not one loop."""
         place = failed.location
         trips = sum(each.location == place for each in guards)
         if not (self.owner.dynamic and self.interprets is None and trips >= _REPEATED and place is not None):
-            return None
-        if not place.text.startswith("while"):
             return None
         self.interprets = True
         with contextlib.suppress(Exception):  # what cannot be interpreted is recorded as before

@@ -17,7 +17,7 @@ from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.call_rules import call, ready, special
 from yota.tracing.interpreter.effects import enters
 from yota.tracing.interpreter.expression_rules import attribute, decorated, function_of, is_true
-from yota.tracing.interpreter.while_loops import is_looped
+from yota.tracing.interpreter.while_loops import Exit, exit_of, is_left, is_looped
 from yota.tracing.methods import is_tracer
 
 
@@ -104,6 +104,8 @@ def _special(context: Any, name: str) -> Any:
     return lambda *args: method(context, *args)
 
 
+_TRIED = 2
+"""Number of trips before which a loop by values may begin: what is tested may be a constant in the first one."""
 _BREAK, _CONTINUE = Completion("break"), Completion("continue")
 
 
@@ -183,9 +185,15 @@ def _if(activation: Activation, part: ast.If) -> Running:
 def _while(activation: Activation, part: ast.While) -> Running:
     if is_looped(activation, part):
         return None
-    trips = 0
+    trips, exit = 0, exit_of(part)
     while is_true(activation, part.test):
-        completion = yield from execute(activation, part.body)
+        if exit is not None and trips < _TRIED:
+            yield from execute(activation, exit.before)
+            if is_left(activation, exit):
+                return (yield from _left(activation, exit))
+            completion = yield from execute(activation, [exit.leaving, *exit.after])
+        else:
+            completion = yield from execute(activation, part.body)
         if completion is not None and completion.kind != "continue":
             return None if completion.kind == "break" else completion
         trips += 1
@@ -200,6 +208,7 @@ def _for(activation: Activation, part: ast.For) -> Running:
     values = evaluate(activation, part.iter)
     activation.part = part.iter
     iterator = operators.iterate(values)
+    trips, exit = 0, exit_of(part, values)
     while True:
         activation.part = part.iter
         try:
@@ -207,10 +216,26 @@ def _for(activation: Activation, part: ast.For) -> Running:
         except StopIteration:
             break
         assign(activation, part.target, value)
-        completion = yield from execute(activation, part.body)
+        if exit is not None and trips < _TRIED:
+            yield from execute(activation, exit.before)
+            if is_left(activation, exit):
+                if is_true(activation, exit.leaving.test):
+                    return (yield from _left(activation, exit))
+                yield from execute(activation, exit.after)
+                break
+            completion = yield from execute(activation, [exit.leaving, *exit.after])
+        else:
+            completion = yield from execute(activation, part.body)
         if completion is not None and completion.kind != "continue":
             return None if completion.kind == "break" else completion
+        trips += 1
     return (yield from execute(activation, part.orelse))
+
+
+def _left(activation: Activation, exit: Exit) -> Running:
+    """What a loop does after the test of its exit came true."""
+    completion = yield from execute(activation, exit.leaving.body)
+    return None if completion is not None and completion.kind == "break" else completion
 
 
 @block(ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
