@@ -290,6 +290,7 @@ MENDED = {
     "item": lambda x: x[0].item() ** 2,
     "tolist": lambda x: sum(v * v for v in x.tolist()),
     "kept in a dict": _kept,
+    "eigenvalues of a triangle": lambda x: float(x[0]) * np.linalg.eigvalsh(np.outer(x, [1.0, 2.0, 3.0]))[0],
     "a mapping of the user's": lambda x: METHODS["SINE"](x[0]) * float(x[1]),
     "sorted by float": lambda x: sorted(x, key=float)[1] * x[0],
     "tuple": lambda x: functools.reduce(lambda a, b: a * float(b), x, 1.0),

@@ -64,6 +64,7 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     plain = getattr(function, "_implementation", None)
     if plain is None:
         raise missing(trace, function)
+    trace.hold()
     try:
         # NumPy's own Python code is traced through, as any other would be.
         return settled(trace, function, args, kwargs, plain(*args, **kwargs))

@@ -6,6 +6,7 @@ import functools
 import operator
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -70,7 +71,7 @@ def recording_form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
     if known is not None:
         return known
     make = _REBUILT.get(type(value))
-    if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
+    if make is None and issubclass(type(value), tuple) and hasattr(value, "_make"):
         make = _of_tuple
     if make is None or depth > _DEEPEST:
         return value
@@ -150,6 +151,8 @@ _PLAIN = (
     *(bool, int, float, complex, str, bytes, bytearray, range, slice, type(None), type(Ellipsis), np.ndarray),
     *(np.ufunc, types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType),
     *(types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.CodeType),
+    # A proxy whose object is gone raises an error at each question.
+    *weakref.ProxyTypes,
 )
 """Types of what leads nowhere."""
 _ON_HEAP = 1 << 9

@@ -24,8 +24,11 @@ _PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array_finalize__", "__
 _LEFT_OUT = ("__dict__", "__weakref__", "__new__", "__init_subclass__", "__slots__", "__class__")
 _BINARY = dict(
     zip(
-        "add sub mul matmul truediv floordiv mod pow and or xor".split(),
-        "add subtract multiply matmul divide floor_divide remainder power bitwise_and bitwise_or bitwise_xor".split(),
+        "add sub mul matmul truediv floordiv mod pow and or xor lshift rshift".split(),
+        (
+            "add subtract multiply matmul divide floor_divide remainder power bitwise_and bitwise_or bitwise_xor "
+            "left_shift right_shift"
+        ).split(),
         strict=True,
     )
 )

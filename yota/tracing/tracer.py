@@ -239,6 +239,8 @@ class Tracer(ArrayMethods):
     __and__, __rand__, __iand__ = _binary("bitwise_and", operator.and_)
     __or__, __ror__, __ior__ = _binary("bitwise_or", operator.or_)
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor", operator.xor)
+    __lshift__, __rlshift__, __ilshift__ = _binary("left_shift", operator.lshift)
+    __rshift__, __rrshift__, __irshift__ = _binary("right_shift", operator.rshift)
     __lt__, _, _ = _binary("less", operator.lt)
     __le__, _, _ = _binary("less_equal", operator.le)
     __gt__, _, _ = _binary("greater", operator.gt)

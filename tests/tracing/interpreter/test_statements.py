@@ -360,6 +360,55 @@ def classes(x):
     return a * b + r[0] + p(3.0) + q.norm + Point.scaled(x[0]) + q.public() + (1.0 + q) + Point.unit().x + p.x
 
 
+def exhausted(x):
+    """Iterators that end inside of statements, and generators that return something."""
+    values, total = iter(x), 0.0
+    while True:
+        try:
+            total = total + next(values) ** 2
+        except StopIteration:
+            break
+    values = iter(x)
+    with contextlib.suppress(StopIteration):
+        for k in range(9):
+            if k >= 0:
+                total = total + k * next(values)
+
+    def doubled():
+        sent = yield x[0]
+        return 2 * sent
+
+    steps = doubled()
+    first = next(steps)
+    try:
+        steps.send(x[1])
+    except StopIteration as fault:
+        total = total + first * fault.value
+
+    def broken():
+        yield next(iter(()))
+
+    try:
+        return next(broken())
+    except RuntimeError as fault:
+        total = total * (2 if isinstance(fault.__cause__, StopIteration) else 3)
+    try:
+        try:
+            raise StopIteration(x[2])
+        finally:
+            total = total * 2
+    except StopIteration as fault:
+        return total * fault.value
+
+
+def shifted(x):
+    i = np.asarray(9 * x, dtype=np.int64)
+    i <<= 1
+    j = (1 << (i % 3)) | (i >> 2)
+    j >>= 1
+    return np.sum(x[j % 3]) * (int(x[0] * 9) << 2)
+
+
 def imports(x):
     import math as mathematics
     from math import cos, pi
@@ -383,6 +432,8 @@ PROGRAMS = [
     texts,
     slices,
     classes,
+    exhausted,
+    shifted,
 ]
 
 

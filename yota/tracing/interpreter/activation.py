@@ -26,6 +26,14 @@ class Unknown(TracingError):
     """Something in the source is not known to the interpreter."""
 
 
+class Stopped(Exception):
+    """A StopIteration on its way through the generators that execute statements: Python lets none leave a generator."""
+
+    def __init__(self, fault: StopIteration) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
 _Form = TypeVar("_Form", bound=Callable[..., Any])
 
 
@@ -73,7 +81,10 @@ def execute(activation: Activation, statements: Sequence[ast.stmt]) -> Running:
     for statement in statements:
         simple = _STATEMENTS.get(type(statement))
         if simple is not None and not isinstance(getattr(statement, "value", None), (ast.Yield, ast.YieldFrom)):
-            completion = simple(activation, statement)
+            try:
+                completion = simple(activation, statement)
+            except StopIteration as fault:
+                raise Stopped(fault) from None
         else:
             form = _BLOCKS.get(type(statement))
             if form is None:

@@ -219,8 +219,8 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
     texts = len(trace.texts)
     try:
         found = function(*args, **keywords)
-    except ArithmeticError:
-        raise  # as NumPy raises it for values
+    except (ArithmeticError, StopIteration):
+        raise  # as NumPy raises it for values, and as an iterator ends
     except Exception as fault:  # noqa: BLE001  (whatever the function raises for traced values)
         if trace.deep and is_traced([*args, *keywords.values()]) and not trace.varies((*args, *keywords.values())):
             # Compiled code that wants plain arrays, and writes none of them.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from yota.tracing.interpreter import operator_rules as operators
-from yota.tracing.interpreter.activation import Activation, evaluate, evaluates
+from yota.tracing.interpreter.activation import Activation, Stopped, evaluate, evaluates
 from yota.tracing.interpreter.builtin import IN_PLACE
 from yota.tracing.interpreter.call_rules import call, ready
 from yota.tracing.interpreter.definition import define, is_readable
@@ -189,7 +189,10 @@ def _call(activation: Activation, part: ast.Call) -> Any:
     activation.part = part
     is_hashable = isinstance(function, type) or type(function).__name__ == "builtin_function_or_method"
     in_place = IN_PLACE.get(function) if is_hashable else None
-    return call(function, args, keywords) if in_place is None else in_place(activation, part, args)
+    try:
+        return call(function, args, keywords) if in_place is None else in_place(activation, part, args)
+    except StopIteration as fault:
+        raise Stopped(fault) from None
 
 
 @evaluates(ast.Lambda)

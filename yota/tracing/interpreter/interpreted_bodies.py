@@ -14,7 +14,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from yota.tracing.current import current
-from yota.tracing.interpreter.activation import Activation, evaluate, execute
+from yota.tracing.interpreter.activation import Activation, Stopped, evaluate, execute
 from yota.tracing.interpreter.definition import Definition, definition_of, is_marked, marked
 from yota.tracing.interpreter.effects import made
 from yota.tracing.patching import ABSENT, content
@@ -110,11 +110,17 @@ def _start(activation: Activation, binding: FunctionType, args: tuple[Any, ...],
         raise activation.refuse(tree, "an asynchronous function is not known to the interpreter of source.")
     if definition.is_generator:
         return made(_generated(activation))
-    return _finished(activation)
+    try:
+        return _finished(activation)
+    except Stopped as stopped:
+        raise stopped.fault from None
 
 
 def _generated(activation: Activation) -> Generator[Any, Any, Any]:
-    completion = yield from execute(activation, activation.definition.tree.body)  # type: ignore[attr-defined]
+    try:
+        completion = yield from execute(activation, activation.definition.tree.body)  # type: ignore[attr-defined]
+    except Stopped as stopped:
+        raise stopped.fault from None
     return None if completion is None else completion.value
 
 

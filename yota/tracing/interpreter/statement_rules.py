@@ -12,7 +12,16 @@ from yota.errors import YotaError
 from yota.structures import package_of
 from yota.tracing.current import current
 from yota.tracing.interpreter import operator_rules as operators
-from yota.tracing.interpreter.activation import Activation, Completion, Running, block, evaluate, execute, executes
+from yota.tracing.interpreter.activation import (
+    Activation,
+    Completion,
+    Running,
+    Stopped,
+    block,
+    evaluate,
+    execute,
+    executes,
+)
 from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.call_rules import call, ready, special
 from yota.tracing.interpreter.effects import enters
@@ -35,9 +44,14 @@ def _try(activation: Activation, part: ast.Try) -> Running:
 
 def _guarded(activation: Activation, part: ast.Try) -> Running:
     try:
-        completion = yield from execute(activation, part.body)
+        try:
+            completion = yield from execute(activation, part.body)
+        except Stopped as stopped:
+            raise stopped.fault from None
     except BaseException as fault:
         handler = _handler(activation, part, fault)
+        if handler is None and isinstance(fault, StopIteration):
+            raise Stopped(fault) from None
         if handler is None:
             raise
         return (yield from _handled(activation, handler, fault))
@@ -84,7 +98,8 @@ def _managed(activation: Activation, items: list[ast.withitem], body: list[ast.s
             assign(activation, item.optional_vars, value)
         completion = yield from _managed(activation, items[1:], body)
     except BaseException as fault:
-        if not leave(*sys.exc_info()) or isinstance(fault, YotaError):
+        met = fault.fault if isinstance(fault, Stopped) else fault
+        if not leave(type(met), met, met.__traceback__) or isinstance(fault, YotaError):
             raise
         return None
     leave(None, None, None)
