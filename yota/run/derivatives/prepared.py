@@ -279,7 +279,8 @@ class Prepared:
         """One tape for every number of trips of the loop that ended another way; None if it is not one loop."""
         place = failed.location
         trips = sum(each.location == place for each in guards)
-        if not (self.owner.dynamic and self.interprets is None and trips >= _REPEATED and place is not None):
+        may = self.owner.dynamic and self.interprets is None and not self.target.strict
+        if not (may and trips >= _REPEATED and place is not None):
             return None
         self.interprets = True
         with contextlib.suppress(Exception):  # what cannot be interpreted is recorded as before
