@@ -104,6 +104,17 @@ def test_parts_of_matrices_of_traced_numbers():
     check(f, A.data)
 
 
+def test_conversions_where_whole_numbers_are_recorded():
+    """An index into a plain array, by traced whole numbers, makes the function start again with all of them traced."""
+    plain = np.arange(6.0)
+
+    def f(d):
+        turned = plain[np.argsort(d[:6].real)]
+        return size(sp.coo_array(BUILT["csr"](d)).tolil().toarray()) + np.sum(turned * d[:6])
+
+    check(f, A.data)
+
+
 def test_elements_that_cancel_keep_their_derivative():
     def f(x):
         return size((sp.diags_array(np.ones(6)) - sp.diags_array(x)).tocsr() @ X)

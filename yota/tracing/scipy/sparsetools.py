@@ -112,6 +112,14 @@ for _name, _places in _MOVES.items():
     records(MODULE, _name)(functools.partial(_moving, _name, *_places))
 
 
+@records(MODULE, "expandptr")
+def _expand(trace: Trace, count: int, pointers: Any, rows: Any) -> None:
+    """The new array of rows is a traced one where whole numbers are recorded."""
+    put(rows, rows_of(pattern(trace, pointers)))
+    if not is_tracer(rows):
+        trace.captures.written(rows)
+
+
 @records(MODULE, "csr_eliminate_zeros")
 def _eliminate_zeros(trace: Trace, rows: int, columns: int, pointers: Any, indices: Any, data: Any) -> None:
     if not bool(np.all(trace.traced(data) != 0)):
