@@ -48,7 +48,7 @@ def by_yota(problem: Problem, effort: str = "high") -> int:
     """Operations of the generated code."""
     import yota
     from yota.api.matrix_derivatives import Matrices
-    from yota.run.derivatives.straight_line import Wanted
+    from yota.run.gradient_layout import Wanted
     from yota.run.result import operations_of
     from yota.run.specialise import Target
 

@@ -93,7 +93,7 @@ FUNCTIONS: dict[str, tuple[Function, int | None]] = {
 @pytest.fixture(autouse=True)
 def always_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small functions too go by products."""
-    monkeypatch.setattr("yota.api.matrix_derivatives.straight_line", lambda *_, **__: None)
+    monkeypatch.setattr("yota.run.derivatives.matrix_entries.straight_line", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -243,7 +243,9 @@ def test_index_arrays_may_change(sparse: bool) -> None:
 
 
 def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yota.api.matrix_derivatives.straight_line", lambda *_, **__: pytest.fail("scalar code"))
+    monkeypatch.setattr(
+        "yota.run.derivatives.matrix_entries.straight_line", lambda *_, **__: pytest.fail("scalar code")
+    )
     x = RANDOM.standard_normal(700)
     found = yota.hessian(chained, sparse=True)(x)
     np.testing.assert_allclose(found.diagonal(1), -400.0 * x[:-1])
@@ -262,7 +264,7 @@ def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_whole_matrices(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are not asked to be sparse are spread out."""
-    monkeypatch.setattr("yota.api.matrix_derivatives.Rows", lambda *_, **__: pytest.fail("one row after the other"))
+    monkeypatch.setattr("yota.api.row_pullbacks.Rows", lambda *_, **__: pytest.fail("one row after the other"))
     f, _ = FUNCTIONS[name]
     x = RANDOM.uniform(0.5, 1.5, 24)
     value, found = yota.jacobian(f, with_value=True, target=target)(x)

@@ -13,7 +13,8 @@ from yota.ir.op_counts import total
 from yota.optimize import pipeline
 from yota.optimize.polynomials.symbolic import optimise
 from yota.rules.registry import registry
-from yota.run.derivatives.straight_line import Wanted, entries
+from yota.run.derivatives.straight_line import entries
+from yota.run.gradient_layout import Wanted
 
 
 def valley(x: Any) -> Any:

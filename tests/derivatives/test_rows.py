@@ -12,7 +12,7 @@ import scipy.linalg
 import yota
 from yota.api.row_pullbacks import Rows
 from yota.errors import DifferentiationError, StaleTapeError
-from yota.run.derivatives.straight_line import Wanted
+from yota.run.gradient_layout import Wanted
 from yota.run.specialise import Target
 
 R = np.random.default_rng(0)

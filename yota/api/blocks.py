@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.api.gradients import gradient, value_and_grad
 from yota.errors import ArgumentError
-from yota.run.derivatives.straight_line import Wanted
+from yota.run.gradient_layout import Wanted
 
 Places = tuple[int | str, ...]
 

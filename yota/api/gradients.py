@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from yota.errors import ArgumentError
 from yota.run.collection import uncollected
 from yota.run.foreign_options import evaluates, worded
 
 if TYPE_CHECKING:
+    from yota.api.batch import Batched
     from yota.run.dynamic import Dynamic
     from yota.run.gradient_layout import Wrt
     from yota.run.result import GradResult
+
+
+def is_batched(f: Callable[..., Any]) -> TypeGuard[Batched]:
+    """Whether a function is the result of `yota.batch`, without an import of what batching needs."""
+    batching = sys.modules.get("yota.api.batch")
+    return batching is not None and isinstance(f, batching.Batched)
 
 
 # Tracing and compilation are imported at the first use, so that importing `grad` is fast.
@@ -151,10 +158,7 @@ def value_and_grad(
         from yota.run.derivatives.differentiated import Differentiated
         from yota.run.specialise import Target
 
-    # `f` can be a batched function only if this module is loaded. Importing it here would load much of code
-    # generation.
-    batching = sys.modules.get("yota.api.batch")
-    if batching is not None and isinstance(f, batching.Batched):
+    if is_batched(f):
         if args is not None:
             raise ArgumentError(
                 f"args= compiles {f.__name__} for all sizes, but batch compiles for one number of points; leave it out"

@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from yota.api.batch import Batched
 from yota.api.blocks import hessians, jacobians
+from yota.api.gradients import is_batched
 from yota.api.matrix_derivatives import Matrices
 from yota.run.compiled import Compiled, Journal
 from yota.run.derivatives.calling import caller, shared
-from yota.run.derivatives.straight_line import Wanted
 from yota.run.dynamic import Dynamic
 from yota.run.foreign_options import worded
+from yota.run.gradient_layout import Wanted
 from yota.run.specialise import Target
 
 
@@ -138,7 +138,7 @@ def hessian(
 def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Callable[..., Any]:
     """The Jacobian of the first result of ``f``, with the second result."""
     wanted = Target.wanted(options["target"], options["strict"])
-    if isinstance(f, Batched):
+    if is_batched(f):
         own = {**options, "target": "numpy", "has_aux": True}
         return f.mapped(lambda one: jacobian(one, wrt, **own), wanted, dynamic=options["dynamic"])
 
@@ -165,7 +165,7 @@ def _matrix(
     dynamic: Dynamic,
     what: str,
 ) -> Callable[..., Any]:
-    if isinstance(f, Batched):
+    if is_batched(f):
         plain = Target(strict=target.strict)
         return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target, dynamic=dynamic)
     options = {"target": target.name, "strict": target.strict, "effort": target.effort, "dynamic": dynamic}

@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.api.row_pullbacks import Rows, largest
-from yota.emit.python.scalar import is_scalar
-from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
+from yota.errors import ArgumentError, TracingError
 from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf
-from yota.ir.tape import Op, Tape
-from yota.optimize import pipeline
-from yota.rules.registry import registry
 from yota.run.arguments import Arguments, sort_arguments
 from yota.run.derivatives.differentiated import Differentiated, Forms
-from yota.run.derivatives.directions import row_by_row, stacked
-from yota.run.derivatives.inside import inside
-from yota.run.derivatives.joint import Joint
 from yota.run.derivatives.prepared import Prepared
-from yota.run.derivatives.straight_line import Entries, Wanted, short_hessian, slope_of, sloped, straight_line
 from yota.run.device import on_host
 from yota.run.dynamic import Dynamic
-from yota.run.gradient_layout import Layout, layout_of, only_leaf
+from yota.run.gradient_layout import Layout, Wanted, layout_of, only_leaf
 from yota.run.specialise import Gradient, Instead, Target, rolled, simplified
-from yota.tracing.record import Recording
-from yota.tracing.results import ResultForm, parted
-from yota.transform.rolling.periods import Worth
 from yota.transform.sparse.csr import CompressedRows
 
-_LONG = 512
-"""Number of elements above which a few array operations are preferred to scalar code."""
-_MOST_TOGETHER = 1 << 16
-"""Smallest array size for which all rows of a Hessian are computed together."""
-_UNROLLED = 2
-"""Length ratio of scalar code that was expanded from array code."""
-_FEW, _LONG_CODE = 16, 2000
-"""Largest number of Hessian rows computed without its pattern, one by one or at once, for gradients of so many ops."""
-
-_SOON = Worth(trips=8, ops=192)
-"""Lengths from which a run becomes a loop in a Hessian: straight code is slow to compile, for the few calls of it."""
+if TYPE_CHECKING:
+    from yota.api.row_pullbacks import Rows
+    from yota.ir.tape import Tape
+    from yota.run.derivatives.joint import Joint
+    from yota.tracing.record import Recording
+    from yota.tracing.results import ResultForm
+    from yota.transform.rolling.periods import Worth
 
 
 class Matrices(Differentiated):
@@ -79,13 +62,21 @@ class Matrices(Differentiated):
     def otherwise(self, function: Callable[..., Any], leaf: Leaf, reason: Instead) -> Rows | Joint:
         """The function that computes the matrices without straight-line code."""
         if reason.what is None:
+            from yota.run.derivatives.joint import Joint
+
             return Joint(function, leaf.argument, self.wanted, self._matrix)
+        from yota.api.row_pullbacks import Rows
+
         return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=reason.what)
 
     def worth(self, target: Target) -> Worth | None:
         """Lengths from which ops that repeat become a loop."""
-        soon = self.wanted.order == 2 and target.name == "numpy" and target.effort == "quick"
-        return _SOON if soon else super().worth(target)
+        from yota.transform.rolling.periods import Worth
+
+        if self.wanted.order == 2 and target.name == "numpy" and target.effort == "quick":
+            # Straight code is slow to compile, for the few calls of a Hessian.
+            return Worth(trips=8, ops=192)
+        return super().worth(target)
 
     def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first leaf of a structure."""
@@ -93,8 +84,12 @@ class Matrices(Differentiated):
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the derivatives on the tape of a running trace."""
+        from yota.run.derivatives.inside import inside
+        from yota.run.derivatives.straight_line import largest, straight_line
+
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        layout, forms = layout_of(call.function, self.wrt, len(self.hidden), call.plain), list[ResultForm]()
+        layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
+        forms: list[ResultForm] = []
         by = call.plain.leaves[layout.wanted[0]]
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside a traced function")
@@ -120,6 +115,8 @@ class Matrices(Differentiated):
 
         Raises Instead if the result is a structure.
         """
+        from yota.tracing.results import parted
+
         flat = parted(function, forms, joined=self.wanted.joined)
         if how.get("exact"):
             return super().recorded(_as_one(flat), arguments, layout, forms, **how)
@@ -132,60 +129,13 @@ class Matrices(Differentiated):
         self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """The tape of all entries, and their positions if requested."""
+        from yota.run.derivatives.matrix_entries import entries as entries_of
+
         leaf = only_leaf(layout, arguments)
-        entries, relied = self._entries(recorded, leaf, arguments)
+        entries, relied = entries_of(recorded, leaf, arguments, self.wanted, self.target)
         rows = CompressedRows.of(entries.rows, entries.columns, entries.shape) if self.wanted.sparse else None
         found = Gradient.of(recorded, entries.tape, (leaf,), forms if self.wanted.joined else ())
         return replace(found, rows=rows, relied=relied)
-
-    def _entries(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
-        """The entries as scalar code, or as a few array products, and the inputs that the pattern depends on."""
-        wanted, tape = self.wanted, recorded.tape
-        if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
-            with contextlib.suppress(DifferentiationError, ArgumentError):
-                return self._compressed(recorded, leaf, arguments)
-        size = tape.types[tape.inputs[leaf].variable].size
-        if wanted.order == 2 and not wanted.sparse and self.target.effort == "quick":
-            if _are_scalar([op for op in tape.ops if op.regions]) and size <= _LONG:
-                return row_by_row(sloped(tape, leaf, registry()), leaf, wanted, registry()), {}
-            value = pipeline.run(tape, inlined=False, once=True)
-            scalar = is_scalar(value, inlined=False)
-            slope = slope_of(value, leaf, registry()) if scalar else None
-            found = None
-            if slope is not None and (len(slope) <= _LONG_CODE or size > _FEW):
-                found = short_hessian(slope, leaf, wanted, registry())
-            fell_apart = scalar and len(value) > _UNROLLED * len(tape)
-            if found is None and (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
-                with contextlib.suppress(YotaError):
-                    return stacked(tape, leaf, wanted, registry()), {}
-            if found is None and slope is not None and size <= _LONG and self.target.name != "cuda":
-                return row_by_row(slope, leaf, wanted, registry()), {}
-            if found is None and (scalar or size <= _FEW):
-                raise Instead(0 if scalar else largest(tape), recorded.ran)
-        else:
-            found = straight_line(tape, leaf, wanted, registry(), self.target)
-        if found is not None:
-            return found, {}
-        try:
-            return self._compressed(recorded, leaf, arguments)
-        except (DifferentiationError, ArgumentError):
-            if wanted.sparse:
-                raise
-            raise Instead(largest(tape), recorded.ran) from None
-
-    def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
-        """The entries of array code; each call checks the inputs that the pattern depends on."""
-        from yota.run.derivatives.compressed import compressed
-
-        variables = [entry.variable for entry in recorded.tape.inputs]
-        leaves = dict(zip(variables, (each.value for each in arguments.leaves), strict=False))
-        values = {
-            variable: value
-            for variable, value in {**leaves, **recorded.captured}.items()
-            if variable in recorded.captured or not recorded.tape.types[variable].differentiable
-        }
-        found, relied = compressed(recorded.tape, leaf, self.wanted, registry(), values)
-        return found, {variables.index(variable): np.array(values[variable]) for variable in relied}
 
     def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
         """The tape to compile."""
@@ -238,11 +188,6 @@ class _Matrix(Prepared):
         known = self.owner.journal.parts
         known += [part for part in self._others.parts() if not any(part is each for each in known)]
         return found, None
-
-
-def _are_scalar(loops: Sequence[Op]) -> bool:
-    """Whether there are loops, and their trips compute with numbers."""
-    return bool(loops) and all(is_scalar(op.keyword("region").body, inlined=False) for op in loops)
 
 
 def _as_one(flat: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.api.batch import Batched
+from yota.api.gradients import is_batched
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf
-from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments
 from yota.run.derivatives.calling import caller, form_of
 from yota.run.derivatives.differentiated import Differentiated, Forms
-from yota.run.derivatives.directions import along, product_of
-from yota.run.derivatives.inside import record
 from yota.run.dynamic import Dynamic
 from yota.run.foreign_options import worded
 from yota.run.gradient_layout import Layout, only_leaf
 from yota.run.specialise import Gradient, Target, simplified
-from yota.tracing.record import Recording
-from yota.tracing.results import ResultForm
+
+if TYPE_CHECKING:
+    from yota.ir.tape import Tape
+    from yota.tracing.record import Recording
+    from yota.tracing.results import ResultForm
 
 
 @worded
@@ -71,7 +71,7 @@ def hvp(
     array([ 60., 120.])
     """
     wanted = Target.wanted(target, strict, effort)
-    if isinstance(f, Batched):
+    if is_batched(f):
         return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
     recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     return caller(form_of(HessianProducts, f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
@@ -97,6 +97,8 @@ class HessianProducts(Differentiated):
         self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
     ) -> Recording:
         """A recording of the function without its last argument, the direction."""
+        from yota.run.derivatives.inside import record
+
         leaf = only_leaf(layout, arguments)
         *leaves, given = arguments.leaves
         direction = Leaf(given.value, given.argument, "v", given.path)
@@ -107,6 +109,8 @@ class HessianProducts(Differentiated):
         self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """The tape of the product."""
+        from yota.run.derivatives.directions import along, product_of
+
         leaf, tape, known = only_leaf(layout, arguments), recorded.tape, registry()
         product = along(tape, leaf, known) if target is None else product_of(tape, leaf, known, target)
         return Gradient.of(recorded, product, (leaf,))

@@ -13,11 +13,10 @@ from yota.api.products import hvp
 from yota.api.pullbacks import weighted
 from yota.errors import ArgumentError, DifferentiationError, StaleTapeError, YotaError
 from yota.ir.callables import name_of
-from yota.ir.tape import Tape
 from yota.run.derivatives.joint import as_vector
-from yota.run.derivatives.straight_line import Wanted
 from yota.run.device import beside, computed, joined, stacked
 from yota.run.dynamic import Dynamic
+from yota.run.gradient_layout import Wanted
 from yota.run.specialise import Instead, Target
 from yota.structures import is_on_device
 from yota.tracing.results import ResultForm, parted
@@ -28,11 +27,6 @@ _FEW = 4
 """Largest number of Hessian rows for which single products are as fast."""
 _MOST_ELEMENTS = 1 << 20
 """Largest array size with the additional axis for rows, a bound on memory and cache use."""
-
-
-def largest(tape: Tape) -> int:
-    """Size of the largest array on the tape."""
-    return max((tape.types[op.result].size for op in tape.ops), default=1)
 
 
 class Rows:

@@ -17,7 +17,8 @@ from yota.rules.registry import registry
 from yota.run.derivatives.differentiated import Differentiated
 from yota.run.derivatives.directions import along, product_of
 from yota.run.derivatives.inside import record
-from yota.run.derivatives.straight_line import Wanted, straight_line
+from yota.run.derivatives.straight_line import straight_line
+from yota.run.gradient_layout import Wanted
 from yota.run.specialise import Target, rolled
 from yota.schedule.target_forms import unsigned
 from yota.transform.reverse.backward import Adjoints

@@ -18,6 +18,22 @@ Wrt = int | str | tuple[int | str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """The derivatives to compute.
+
+    order: 1 for the Jacobian, 2 for the Hessian.
+    with_value: whether to include the value, and with a Hessian the gradient.
+    sparse: whether entries are returned as a vector without zeros.
+    joined: whether a structured result is joined to one vector, with its form as first output.
+    """
+
+    order: int = 1
+    with_value: bool = False
+    sparse: bool = False
+    joined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The conversion of adjoints to the caller's gradient.
 

@@ -18,7 +18,8 @@ from yota.ir.indexing import GATHER
 from yota.ir.tape import Tape, TapeBuilder
 from yota.optimize import dce, pipeline
 from yota.rules.registry import Registry
-from yota.run.derivatives.straight_line import Entries, Wanted
+from yota.run.derivatives.straight_line import Entries
+from yota.run.gradient_layout import Wanted
 from yota.transform.reverse.backward import gradient_tape, reverse, zeros_like
 from yota.transform.sparse.colouring import apart, star
 from yota.transform.sparse.dependence import pattern

@@ -16,7 +16,8 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.optimize import dce, pipeline
 from yota.rules.registry import Registry
-from yota.run.derivatives.straight_line import Entries, Wanted, good_orders, slope_of, sloped, with_slope
+from yota.run.derivatives.straight_line import Entries, good_orders, slope_of, sloped, with_slope
+from yota.run.gradient_layout import Wanted
 from yota.run.scalar_code import shortest
 from yota.run.specialise import Target
 from yota.transform.batching.op_batching import batched

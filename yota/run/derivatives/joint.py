@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.ir.callables import name_of
-from yota.run.derivatives.straight_line import Wanted
+from yota.run.gradient_layout import Wanted
 from yota.structures import Path, flatten, is_leaf, mapped
 from yota.tracing.methods import is_tracer
 from yota.tracing.results import parted, type_of, vector

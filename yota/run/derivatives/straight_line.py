@@ -13,6 +13,7 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.optimize import dce, pipeline
 from yota.optimize.polynomials.search import forms, search
 from yota.rules.registry import Registry
+from yota.run.gradient_layout import Wanted
 from yota.run.scalar_code import unrolled
 from yota.run.specialise import Target
 from yota.transform.reverse.backward import gradient_tape, zeros_like
@@ -28,20 +29,9 @@ _SHORT, _EACH = 1000, 3
 _WORTH_A_LOOK = 1.3
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The derivatives to compute.
-
-    order: 1 for the Jacobian, 2 for the Hessian.
-    with_value: whether to include the value, and with a Hessian the gradient.
-    sparse: whether entries are returned as a vector without zeros.
-    joined: whether a structured result is joined to one vector, with its form as first output.
-    """
-
-    order: int = 1
-    with_value: bool = False
-    sparse: bool = False
-    joined: bool = False
+def largest(tape: Tape) -> int:
+    """Size of the largest array on the tape."""
+    return max((tape.types[op.result].size for op in tape.ops), default=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
