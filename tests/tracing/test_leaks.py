@@ -290,6 +290,7 @@ MENDED = {
     "item": lambda x: x[0].item() ** 2,
     "tolist": lambda x: sum(v * v for v in x.tolist()),
     "kept in a dict": _kept,
+    "a function of SciPy's": lambda x: scipy.special.hyp1f1(1.5, 2.5, float(x[0])) * x[1],
     "eigenvalues of a triangle": lambda x: float(x[0]) * np.linalg.eigvalsh(np.outer(x, [1.0, 2.0, 3.0]))[0],
     "a mapping of the user's": lambda x: METHODS["SINE"](x[0]) * float(x[1]),
     "sorted by float": lambda x: sorted(x, key=float)[1] * x[0],

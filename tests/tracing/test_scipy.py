@@ -70,6 +70,7 @@ def test_solve_triangular(trans, lower, unit):
         (lambda a: np.sum(la.svdvals(np.stack([a, a @ a])) ** 3) + la.lu(np.stack([a, a @ a]))[2][1, 0, 1], (A,)),
         (lambda a: np.sum(la.cho_factor(a + a.T)[0] * WEIGHTS) + np.sum(la.funm(a, np.exp)), (POSITIVE,)),
         (lambda a: np.sum(WEIGHTS * la.cholesky(np.triu(a + a.T))), (POSITIVE,)),
+        (lambda a, b: la.solve(a, b, assume_a="pos")[0] * la.cholesky(a)[0, 0] + la.solve(V[:1], b)[0], (1.5, 0.7)),
     ],
 )
 def test_matrices(loss, args):

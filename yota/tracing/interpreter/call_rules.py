@@ -89,7 +89,7 @@ def _form_of(function: Any) -> Callable[..., Any] | None:
     form = getattr(recorded, "form", None)
     if form is not None:
         return functools.partial(form, trace)
-    if function.__module__ not in ("builtins", "math", "cmath"):
+    if getattr(function, "__module__", None) not in ("builtins", "math", "cmath"):
         trace.hold()  # what it is recorded as may be written in terms of NumPy's creation functions
     return recorded
 

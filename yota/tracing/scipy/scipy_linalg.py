@@ -55,7 +55,8 @@ def of_each(form: Callable[..., Any]) -> Callable[..., Any]:
 
 @records("scipy.linalg", "solve")
 def _solve(trace: Trace, a: Any, b: Any, lower: bool, assume_a: str | None, transposed: bool) -> Any:
-    a, b = _assumed(trace, "solve", trace.traced(a), assume_a, lower), trace.traced(b)
+    a, b = np.atleast_2d(trace.traced(a)), np.atleast_1d(trace.traced(b))
+    a = _assumed(trace, "solve", a, assume_a, lower)
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
@@ -133,7 +134,7 @@ def _solve_triangular(
 @records("scipy.linalg", "cholesky")
 def _cholesky(trace: Trace, a: Any, lower: bool = False) -> Any:
     """SciPy reads the upper triangle unless told otherwise, NumPy the lower one."""
-    a = trace.traced(a)
+    a = np.atleast_2d(trace.traced(a))
     return np.linalg.cholesky(a) if lower else _adjoint(np.linalg.cholesky(_adjoint(a)))
 
 
