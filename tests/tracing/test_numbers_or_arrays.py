@@ -41,6 +41,36 @@ def test_classes_are_those_of_numpy(make, x):
     np.testing.assert_allclose(yota.grad(total, x)[0], total(x), rtol=1e-6)
 
 
+NAMES = "__len__ __iter__ __array__ __array_interface__ __index__ is_integer shape tolist item iloc".split()
+
+
+@pytest.mark.parametrize("how", [lambda f: f, yota.interpreted], ids=["plain", "interpreted"])
+@pytest.mark.parametrize("x", [0.3, np.float64(0.3), np.array(0.3), np.array([0.3, 0.4])], ids=str)
+def test_attributes_are_those_of_numpy(x, how):
+    def total(x):
+        found = sum(hasattr(x, name) * 2.0**number for number, name in enumerate(NAMES))
+        default = getattr(x, "iloc", 3.0) + (getattr(x, "__len__", None) is None)
+        return np.sum(x) * (found + 2.0 ** len(NAMES) * default) + np.sum(getattr(x, "T", 2.0))
+
+    assert yota.value_and_grad(how(total))(x)[0] == pytest.approx(total(x), rel=1e-12)
+
+
+@pytest.mark.parametrize("x", [0.3, np.float64(0.3), np.array(0.3)], ids=["float", "float64", "array"])
+def test_what_an_attribute_raises_is_caught(x):
+    def total(x):
+        try:
+            return x.item() * x.size * 2.0
+        except AttributeError:
+            return x * 3.0
+
+    assert yota.grad(total, x)[0] == total(x)
+
+
+def test_an_attribute_of_plain_values_alone_is_refused():
+    with pytest.raises(yota.errors.TracingError, match="__array_interface__ is an attribute of plain values alone"):
+        yota.grad(lambda x: np.sum(x) * len(getattr(x, "__array_interface__", ())), np.ones(3))
+
+
 LISTS = {
     "fft": lambda x: np.abs(np.fft.ifft([x[0], x[1], x[2] * x[3]])).sum() + np.abs(np.fft.rfft([x[0], x[1]])).sum(),
     "scipy.fft": lambda x: np.abs(scipy.fft.ifft([x[0], x[1], x[2] * x[3]])).sum(),

@@ -49,10 +49,38 @@ class Type(type, metaclass=_Kind):
 
 def is_instance(value: Any, kinds: Any) -> bool:
     """Stands for `isinstance`: a traced number is no `Iterable`, as the class of what stands for it is."""
-    return isinstance(value._value() if is_tracer(value) and value._plain() is value else value, kinds)
+    return isinstance(_shown(value), kinds)
 
 
-BUILT_IN_FORMS: Mapping[str, Any] = {"type": Type, "isinstance": is_instance}
+def has_attribute(value: Any, name: str) -> bool:
+    """Stands for `hasattr`: a traced number has no length, as the class of what stands for it has."""
+    return hasattr(_shown(value), name)
+
+
+def attribute(value: Any, name: str, *default: Any) -> Any:
+    """Stands for `getattr`, which finds the attributes of the plain value.
+
+    Raises TracingError if a traced value cannot have the attribute.
+    """
+    shown = _shown(value)
+    if shown is value or not hasattr(shown, name):
+        return getattr(shown, name, *default)
+    if not hasattr(type(value), name):
+        raise value._trace.refuse(f"{name} is an attribute of plain values alone.", "Use NumPy's functions.")
+    return getattr(value, name)
+
+
+def _shown(value: Any) -> Any:
+    """The plain value that a traced one stands for."""
+    return value._value() if is_tracer(value) and value._plain() is value else value
+
+
+BUILT_IN_FORMS: Mapping[str, Any] = {
+    "type": Type,
+    "isinstance": is_instance,
+    "hasattr": has_attribute,
+    "getattr": attribute,
+}
 """Recording forms of built-in functions, by name in the namespaces of traced code."""
 
 _LONGEST = 200

@@ -14,7 +14,7 @@ from yota.tracing.creation import CREATION
 from yota.tracing.current import current
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.patch_targets import Type, is_instance
+from yota.tracing.patch_targets import Type, attribute, has_attribute, is_instance
 from yota.tracing.source_lines import caller
 from yota.tracing.subclassed import class_for
 from yota.tracing.traced_text import Text
@@ -120,5 +120,7 @@ IN_PLACE: Mapping[Any, Callable[[Activation, ast.Call, tuple[Any, ...]], Any]] =
     dir: lambda activation, part, args: dir(*args) if args else sorted(activation.function().variables),
     eval: _refused,
     exec: _refused,
+    hasattr: lambda activation, part, args: has_attribute(*args),
+    getattr: lambda activation, part, args: attribute(*args),
 }
-"""Built-in functions whose result depends on where they are called."""
+"""Built-in functions whose result depends on where they are called, or on what they are given and not on its source."""

@@ -13,7 +13,7 @@ from yota.tracing.interpreter.call_rules import call, ready
 from yota.tracing.interpreter.definition import define, is_readable
 from yota.tracing.interpreter.effects import is_own, made
 from yota.tracing.interpreter.interpreted_bodies import make
-from yota.tracing.methods import is_tracer
+from yota.tracing.patch_targets import attribute as attribute_of
 from yota.tracing.traced_text import joined, texts_in
 
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
@@ -118,10 +118,7 @@ def attribute(value: Any, name: str) -> Any:
                 return call(found.fget, (value,), {})
             break
     ready(value)
-    if is_tracer(value) and value._plain() is value and not hasattr(type(value), name):
-        getattr(value._value(), name)  # the user's own error
-        raise value._trace.refuse(f"{name} is an attribute of plain values alone.", "Use NumPy's functions.")
-    found = getattr(value, name)
+    found = attribute_of(value, name)
     if name == "__dict__" and is_own(value):
         made(found)
     return found
