@@ -292,6 +292,7 @@ def test_what_evaluates_at_once_follows_no_branch():
 
 def test_dynamic_trees_are_bounded(monkeypatch):
     monkeypatch.setattr(prepared, "MOST_TAPES", 3)
+    monkeypatch.setattr(prepared, "_REPEATED", 99)  # no loop for every number of trips
     runs = []
 
     def f(x):
