@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 import yota
 from tests.tracing.test_leaks import assert_right
 from yota import errors
+from yota.tracing.tracer import Tracer
 
 X = np.array([1.25, 0.5, 2.0, -0.75])
 KNOWN = np.arange(4.0)
@@ -154,7 +155,7 @@ def test_values_of_a_recording_are_freed_when_it_ends():
 
     def f(x):
         y = np.exp(x)
-        made.append(weakref.ref(y._value()))
+        made.append(weakref.ref(Tracer._value(y)))
         return np.sum(y**2)
 
     gc.collect()
