@@ -122,6 +122,8 @@ def _special(context: Any, name: str) -> Any:
 _TRIED = 2
 """Number of trips before which a loop by values may begin: what is tested may be a constant in the first one."""
 _BREAK, _CONTINUE = Completion("break"), Completion("continue")
+_EXHAUSTED = Completion("exhausted")
+"""How a trip of a ``for`` ends that was the last."""
 
 
 @executes(ast.Expr)
@@ -202,13 +204,7 @@ def _while(activation: Activation, part: ast.While) -> Running:
         return None
     trips, exit = 0, exit_of(part)
     while is_true(activation, part.test):
-        if exit is not None and trips < _TRIED:
-            yield from execute(activation, exit.before)
-            if is_left(activation, exit):
-                return (yield from _left(activation, exit))
-            completion = yield from execute(activation, [exit.leaving, *exit.after])
-        else:
-            completion = yield from execute(activation, part.body)
+        completion = yield from _trip(activation, part, exit if trips < _TRIED else None)
         if completion is not None and completion.kind != "continue":
             return None if completion.kind == "break" else completion
         trips += 1
@@ -231,26 +227,26 @@ def _for(activation: Activation, part: ast.For) -> Running:
         except StopIteration:
             break
         assign(activation, part.target, value)
-        if exit is not None and trips < _TRIED:
-            yield from execute(activation, exit.before)
-            if is_left(activation, exit):
-                if is_true(activation, exit.leaving.test):
-                    return (yield from _left(activation, exit))
-                yield from execute(activation, exit.after)
-                break
-            completion = yield from execute(activation, [exit.leaving, *exit.after])
-        else:
-            completion = yield from execute(activation, part.body)
+        completion = yield from _trip(activation, part, exit if trips < _TRIED else None)
+        if completion is _EXHAUSTED:
+            break
         if completion is not None and completion.kind != "continue":
             return None if completion.kind == "break" else completion
         trips += 1
     return (yield from execute(activation, part.orelse))
 
 
-def _left(activation: Activation, exit: Exit) -> Running:
-    """What a loop does after the test of its exit came true."""
-    completion = yield from execute(activation, exit.leaving.body)
-    return None if completion is not None and completion.kind == "break" else completion
+def _trip(activation: Activation, part: ast.For | ast.While, exit: Exit | None) -> Running:
+    """Execute one trip; or, where the rest was recorded as a loop up to its exit, what follows the last one's test."""
+    if exit is None:
+        return (yield from execute(activation, part.body))
+    yield from execute(activation, exit.before)
+    if not is_left(activation, exit):
+        return (yield from execute(activation, [exit.leaving, *exit.after]))
+    if exit.numbers is None or is_true(activation, exit.leaving.test):
+        return (yield from execute(activation, exit.leaving.body))
+    yield from execute(activation, exit.after)
+    return _EXHAUSTED
 
 
 @block(ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)

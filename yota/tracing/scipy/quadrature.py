@@ -137,8 +137,8 @@ def _quad(
     if others.pop("complex_func", False):
         more = {**others, "points": points}
         parts = [
-            _quad(trace, lambda *given: np.real(func(*given)), a, b, args, full_output, **more),
-            _quad(trace, lambda *given: np.imag(func(*given)), a, b, args, full_output, **more),
+            _quad(trace, lambda *given, part=part: part(func(*given)), a, b, args, full_output, **more)
+            for part in (np.real, np.imag)
         ]
         return tuple(real + 1j * imaginary for real, imaginary in zip(*parts, strict=True))
     wave = {"cos": np.cos, "sin": np.sin}.get(others.get("weight") or "")
