@@ -233,3 +233,18 @@ def test_decisions_of_each_trip_of_a_long_loop_are_refused_at_once() -> None:
     branches.add({"N": 700}, [Decision("eq", (("extent", 700), trip), trip == 699, None) for trip in range(700)])
     with pytest.raises(errors.ArgumentError, match="decisions on N combine in 700 ways, too many to try"):
         next(branches.untried())
+
+
+@pytest.mark.parametrize(
+    "is_large",
+    [
+        lambda n: np.searchsorted([500.5], n)[()] > 0,
+        lambda n: np.clip(n, 0, 5 * LIMIT) == 5 * LIMIT,
+        lambda n: np.maximum(n, 5 * LIMIT) > 5 * LIMIT,
+        lambda n: len(f"{n}") > 3,
+    ],
+    ids=["searchsorted", "clip", "maximum", "digits"],
+)
+def test_a_size_that_escapes_is_tried_in_each_octave(is_large: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match=r"line \d+: .* when N changes"):
+        yota.generate(lambda x: np.sum(x**2) * (2.0 if is_large(len(x)) else 1.0), {"x": "float64[N]"})

@@ -49,7 +49,7 @@ class AllSizes(Differentiated):
         self.journal.name = f"value_and_grad of {name_of(self.function)}"
         # Structure and static values are the same at all sizes; these come from one size.
         call = self.call.with_axes(axes(2))
-        self.sample, arguments = call.arguments(dict.fromkeys(call.dimensions(), 4))
+        self.sample, arguments = call.arguments({name: 5 + place for place, name in enumerate(call.dimensions())})
         self.sampled, self._form = arguments.values, _form(arguments)
         self._are_plain = all(not leaf.path for leaf in arguments.leaves) and len(arguments.leaves) == len(self._form)
         self.table.insert((), _Sized(self, self.sample, self.sampled))
@@ -110,9 +110,20 @@ class _Sized(Prepared):
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape at one size. The code for all sizes is traced, generalised and tested separately."""
         traced = super().gradient(function, arguments)
-        owner, wanted = self.owner, ("value", "gradient")
+        owner = self.owner
+        call = replace(owner.call, recorded={}, literals=set())
         request = Request(
-            owner.call, "numpy", None, owner.wrt, wanted, "", False, owner.target.strict, False, ("yota",)
+            call,
+            "numpy",
+            None,
+            owner.wrt,
+            ("gradient",),
+            "",
+            False,
+            owner.target.strict,
+            False,
+            ("yota",),
+            laid_out=False,
         )
         (text,) = collected(request)[0].values()
         code, without = "", ""

@@ -59,7 +59,8 @@ def assembled(found: FunctionWriter, request: Request) -> str:
         "checks": used,
         "test": found.test,
     }
-    return tidied(formatted(render("module/module.py.jinja", plan=plan)))
+    text = render("module/module.py.jinja", plan=plan)
+    return tidied(formatted(text) if request.laid_out else text)
 
 
 def _condition(guard: Guard) -> str:

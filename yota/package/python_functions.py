@@ -132,7 +132,7 @@ class FunctionWriter:
     def add_gradient(self) -> None:
         """Value with gradient, and gradient alone."""
         leaves, wanted = self.subject.layout.wanted, self.wanted
-        all_sizes = [each.adjoints() for each in self.subjects]
+        all_sizes = [each.adjoints for each in self.subjects]
         found, tapes = all_sizes[0], [each.tape for each in all_sizes]
         present = [variable is not None for variable in found.variables]
         if not self.found and not self.strict:

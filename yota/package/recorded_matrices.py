@@ -51,7 +51,7 @@ def recorded(
     if "value" in wanted:
         yield "value", subject
     if "gradient" in wanted:
-        yield "gradient", subject.adjoints()
+        yield "gradient", subject.adjoints
     for word, make in {"jacobian": jacobian_of, "hvp": hvp_of, "hessian": hessian_of}.items():
         if word in wanted:
             yield word, make(subject, whole=whole is None or whole[word], scalar=scalar)

@@ -32,6 +32,8 @@ class Request:
     extension: bool
     command: tuple[str, ...] | None
     stem: str | None = None
+    laid_out: bool = True
+    """Whether long lines of a module are broken, as in a file that is read."""
 
     def __post_init__(self) -> None:
         if self.self_test and "gradient" not in self.wanted:

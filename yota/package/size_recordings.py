@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,16 @@ from yota.run.gradient_layout import Wrt
 from yota.tracing.traced_sizes import Decision
 from yota.transform.sizes.conditions import Conditions, demand
 from yota.transform.sizes.evaluation import evaluated
-from yota.transform.sizes.generalise import General, OtherSteps, UnknownForm, canonical, elements, generalised, held
+from yota.transform.sizes.generalise import (
+    General,
+    OtherSteps,
+    UnknownForm,
+    canonical,
+    check_same_ops,
+    elements,
+    generalised,
+    held,
+)
 from yota.transform.sizes.literal_sizes import with_literals
 from yota.transform.sizes.size_branches import Branches, place_of
 from yota.transform.sizes.size_expressions import Samples, samples_of
@@ -33,10 +41,14 @@ _SMALLEST, _SMALLEST_OF_MANY = 340, 135
 """Extents from which on code is no longer written in another way for its arrays being small."""
 _APART = 13
 """Loops of about the same length run together: extents that are not meant to be alike must not look it."""
-_LARGER = (37, 71, 139, 257, 521, 1031, 2053, 4099, 8209, 16387)
-"""Sizes at which the function must still do the same: one in each octave."""
-_MOST_WORK = 4_000_000
-"""Elements that all arrays of a tape may have together."""
+_LARGER = (43, 89, 173, 347, 691, 1381, 2767, 5531, 11059, 22123)
+"""Sizes at which the function must still do the same where sizes escape: one in each octave."""
+_LARGEST = 347
+"""The largest of them where none escapes: from there on code has its general form."""
+_MOST_WORK, _MOST_LARGEST = 4_000_000, 1_200_000
+"""Elements that all arrays of a tape may have together at such sizes, and at the largest."""
+_OP = 700
+"""Elements that are computed in about the time of recording an op."""
 _MOST_TRIED = 20_000_000
 """The same where the function decides otherwise."""
 _MOST_ROUNDS = 8
@@ -53,6 +65,7 @@ class Sized:
     small: sizes at which it takes another decision on them, so that generated code is to be tried there, and the
         decision.
     least: the smallest extents for which it is defined, where they are more than 1.
+    largest: large sizes at which it was recorded.
     is_checked: whether code checks that each part of an array which the function takes lies inside.
     """
 
@@ -61,6 +74,7 @@ class Sized:
     strict: bool = False
     small: tuple[tuple[Mapping[str, int], Decision], ...] = ()
     least: Mapping[str, int] = field(default_factory=dict)
+    largest: tuple[Mapping[str, int], ...] = ()
     is_checked: bool = False
     few: bool = False
 
@@ -75,6 +89,17 @@ class Sized:
         if self.is_checked:
             demand([subject.tape for subject in self.subjects], found.demand)
         return found
+
+    def clips(self, size: Mapping[str, int]) -> bool:
+        """Whether a part of an array may have another length at this size than its formula says."""
+        return any(distance is None or evaluated(distance, size) < 0 for distance in self._distances)
+
+    @functools.cached_property
+    def _distances(self) -> set[str | None]:
+        """How far each read is inside of its array, as expressions of the sizes; None for what is none."""
+        found: list[Sequence[int]] = []
+        demand([subject.tape for subject in self.subjects], found.append)
+        return {self.samples.whole(values) for values in found if len(set(values)) > 1 or values[0] < 0}
 
     @functools.cached_property
     def large(self) -> Samples:
@@ -133,8 +158,12 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
     samples = samples_of(names, _FIRST_OF_LOOPS if call.loops else _FIRST, few=few)
-    first, literals = with_literals(lambda: _at(call, wrt, samples.sizes[0]))
-    subjects = (first, *(_at(call, wrt, size) for size in samples.sizes[1:]))
+    if not call.literals:
+        call.literals.update(with_literals(lambda: _at(call, wrt, samples.sizes[0]))[1])
+    # A loop that is not recorded as such is found with as few trips as can be.
+    one, two = (canonical(_at(call, wrt, size).tape) for size in samples.sizes[:2])
+    check_same_ops(one, two, samples)
+    subjects = tuple(_at(call, wrt, size) for size in samples.sizes)
     # The recordings themselves are compared first: there the lines are still those of the function.
     general = generalised([canonical(subject.tape) for subject in subjects], samples)
     trials = _Trials(call, wrt, samples, general)
@@ -142,8 +171,8 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
         trials.branches.add(size, subject.decisions)
     shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
     extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
-    trials.run([*literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
-    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), few=few)
+    trials.run([*call.literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
+    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), tuple(trials.largest()), few=few)
 
 
 class _Trials:
@@ -164,16 +193,18 @@ class _Trials:
             tried.
         """
         self._decide()
+        again = False
         for size in self._further(numbers):
             if tuple(size.values()) not in self._tried and elements(self.general, size) <= _MOST_WORK:
                 self._tried.add(tuple(size.values()))
                 try:
-                    self._hold(size, subject_of(self.call, self.wrt, size))
+                    again |= self._hold(size, subject_of(self.call, self.wrt, size))
                 except (ArithmeticError, IndexError, ValueError) as fault:
                     if isinstance(fault, YotaError):
                         raise
                     # What the arguments are made up of there is nothing that the function takes.
-        self._decide()
+        if again:
+            self._decide()
 
     def least(self) -> dict[str, int]:
         """The smallest extents for which the function is defined, where they are more than 1."""
@@ -213,15 +244,29 @@ class _Trials:
     def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
         names = self.samples.names
         small = {name: self._first + place for place, name in enumerate(names)}
-        near = {number + step for number in numbers for step in (-1, 0, 1)} - set(range(self._first))
+        yield from self.largest()
         for name in names:
-            yield from ({**small, name: extent} for extent in sorted(near))
+            # What begins or ends below the largest size that is tried is found there.
+            top = max((size[name] for size in self.largest()), default=0)
+            near = {number + step for number in numbers for step in (0, 1) if number >= top}
+            near |= set(numbers if self.branches.escaped else ())
+            yield from ({**small, name: extent} for extent in sorted(near) if extent >= self._first)
         # What changes with an octave stays so in those above: names take turns.
-        for place, extent in enumerate(_LARGER):
+        for place, extent in enumerate(_LARGER if self.branches.escaped else ()):
             yield {**small, names[place % len(names)]: extent}
-        for name in names:
-            tall = ({**small, name: extent} for extent in reversed(_LARGER))
-            yield from itertools.islice((size for size in tall if elements(self.general, size) <= _MOST_WORK), 1)
+
+    def largest(self) -> Iterator[dict[str, int]]:
+        """The largest sizes at which recording is quick: of the first name, and of all names together."""
+        names = self.samples.names
+        small = {name: self._first + place for place, name in enumerate(names)}
+        yield from self._quick({**small, names[0]: extent} for extent in _LARGER if extent <= _LARGEST)
+        if len(names) > 1:
+            together = [extent for extent in _LARGER if extent < _LARGEST]
+            yield from self._quick({name: each + 2 * place for place, name in enumerate(names)} for each in together)
+
+    def _quick(self, sizes: Iterable[dict[str, int]]) -> list[dict[str, int]]:
+        """The last of the sizes, in their order, at which recording is quick."""
+        return [size for size in sizes if elements(self.general, size, _OP) <= _MOST_LARGEST][-1:]
 
 
 def _is_defined(call: Call, size: Mapping[str, int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import os
@@ -9,7 +10,7 @@ import sys
 import textwrap
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ class Call:
     search: how long to look for few operations.
     rolls: whether many ops that repeat become loops, at known sizes.
     loops: whether all ops that repeat become loops, at sizes with names.
+    recorded: what `subject_of` recorded of this call and of those that were made from it.
+    literals: whole numbers that the functions hold which ran when it was recorded.
     """
 
     function: Callable[..., Any]
@@ -60,6 +63,8 @@ class Call:
     search: Target = _SEARCH
     rolls: bool = True
     loops: bool = False
+    recorded: dict[Any, Subject] = field(default_factory=dict)
+    literals: set[int] = field(default_factory=set)
 
     @property
     def worth(self) -> Worth:
@@ -171,7 +176,7 @@ def _found(function: Callable[..., Any], dotted: str) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Subject:
     """A recorded function.
 
@@ -189,6 +194,7 @@ class Subject:
     decisions: Sequence[Decision] = ()
     rolls: bool = False
 
+    @functools.cached_property
     def adjoints(self) -> Adjoints:
         """The recording with the adjoints of what it is differentiated by."""
         return gradient_tape(self.tape, [self.tape.inputs[leaf].variable for leaf in self.layout.wanted], registry())
@@ -204,7 +210,15 @@ class Subject:
 
 
 def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> Subject:
-    """Trace the call."""
+    """Trace the call, once at each size."""
+    kind = tuple(map(str, call.specs)), call.keeps, call.rolls, call.loops, repr(wrt)
+    key = (*kind, tuple(sorted((sizes or {}).items())))
+    if key not in call.recorded:
+        call.recorded[key] = _traced(call, wrt, sizes)
+    return call.recorded[key]
+
+
+def _traced(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None) -> Subject:
     function, arguments = call.arguments(sizes)
     layout = layout_of(function, wrt, len(call.hidden), arguments)
     how: dict[str, Any] = {"keeps": call.keeps, "sized": bool(sizes), "rolls": call.loops if sizes else call.rolls}

@@ -15,7 +15,7 @@ from yota.errors import TracingError, YotaError
 from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf, Static
 from yota.ir.location import where
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
@@ -262,7 +262,7 @@ def _run(
             around.rely_on_order()
         tape = trace.builder.finish(variables)
         if trace.sizes is not None:
-            tape = replace(tape, ops=tuple(replace(op, static=plain(op.static)) for op in tape.ops))
+            tape = replace(tape, ops=tuple(map(_plain, tape.ops)))
         values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in variables]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
         seen, captures = trace.seen, trace.captures
@@ -286,6 +286,12 @@ def _run(
         trace.hold, trace.seen.begin = lambda: None, lambda found: None
         if trace.sizes is not None:
             trace.sizes.closed = True
+
+
+def _plain(op: Op) -> Op:
+    """The op with ints in the place of sizes."""
+    static = plain(op.static)
+    return op if static is op.static else replace(op, static=static)
 
 
 def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Exception:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
-from yota.ir.calls import Form, Items
-from yota.ir.indexing import Slice
+import numpy as np
+
 from yota.ir.location import Location
+from yota.ir.records import Record
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import Patch
@@ -25,6 +27,13 @@ _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _STEPS = ("floordiv", "mod", "rshift", "and_", "or_", "xor")
 """Operators with results that are constant over many sizes, or follow another formula at others."""
+_ESCAPES = ("__hash__", "__repr__", "__str__", "__format__", "bit_length", "bit_count", "to_bytes", "as_integer_ratio")
+"""Methods of numbers whose results no longer tell that they come from sizes."""
+ESCAPE = "escape"
+"""The decision to call one of these methods."""
+_STEP_UFUNCS = {np.minimum, np.maximum, np.fmin, np.fmax, np.floor_divide, np.remainder, np.fmod, np.sign, np.heaviside}
+_STEP_UFUNCS |= {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.floor, np.ceil}
+_STEP_UFUNCS |= {np.trunc, np.rint, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.right_shift}
 _TRIPS = 8
 """Ends of slices of one line, all of them inside, from which on it is taken to be in a loop."""
 
@@ -109,9 +118,6 @@ class _Tracked:
     def __bool__(self) -> bool:
         return bool(self._noted("ne", 0, outcome=_plain(self) != 0))
 
-    def __hash__(self) -> int:
-        return hash(_plain(self))
-
     def __int__(self) -> int:
         plain = _plain(self)
         return plain if type(plain) is int else int(self._noted("trunc", outcome=int(plain)))
@@ -141,6 +147,15 @@ class _Tracked:
     def __reduce__(self) -> Any:
         plain = _plain(self)
         return type(plain), (plain,)
+
+    def __array_function__(self, function: Any, types: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        self.decisions.note(ESCAPE, (self,), _plain(self))
+        return function(*plain(given), **{name: plain(value) for name, value in options.items()})
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc in _STEP_UFUNCS:
+            self.decisions.note(ESCAPE, (self,), _plain(self))
+        return getattr(ufunc, method)(*map(_plain, inputs), **options)
 
     def _noted(self, operation: str, *others: Any, outcome: Any) -> Any:
         self.decisions.note(operation, (self, *others), outcome)
@@ -203,6 +218,17 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
     return compare
 
 
+def _escaping(name: str) -> Callable[..., Any]:
+    def escape(self: Any, *given: Any, **options: Any) -> Any:
+        self.decisions.note(ESCAPE, (self,), _plain(self))
+        return getattr(_plain(self), name)(*given, **options)
+
+    return escape
+
+
+for _kind, _name in itertools.product((Size, _Ratio), _ESCAPES):
+    if hasattr(_kind, _name):
+        setattr(_kind, _name, _escaping(_name))
 for _name in _ARITHMETIC:
     setattr(_Tracked, f"__{_name.strip('_')}__", _arithmetic(_name, swapped=False))
     setattr(_Tracked, f"__r{_name.strip('_')}__", _arithmetic(_name, swapped=True))
@@ -228,10 +254,15 @@ def plain(value: Any) -> Any:
     """A keyword of an op with ints in the place of sizes."""
     if isinstance(value, (Size, _Ratio)):
         return _plain(value)
+    if isinstance(value, list):
+        return list(map(plain, value))
     if isinstance(value, tuple):
-        return tuple(map(plain, value))
-    if isinstance(value, (Slice, Form, Items)):
-        return replace(value, **{each.name: plain(getattr(value, each.name)) for each in fields(value)})
+        parts = tuple(map(plain, value))
+        return value if all(map(operator.is_, parts, value)) else parts
+    if isinstance(value, Record):
+        contents = value.contents()
+        parts = plain(contents)
+        return value if parts is contents else type(value)(*parts)
     return value
 
 

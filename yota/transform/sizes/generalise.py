@@ -24,7 +24,7 @@ from yota.transform.sizes.size_branches import place_of
 from yota.transform.sizes.size_expressions import Samples, closeness
 
 _OP = 100
-"""Elements that can be computed in the time of recording an op."""
+"""Elements that count as much as an op which is recorded."""
 
 
 class OtherSteps(ArgumentError):
@@ -61,7 +61,7 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
     """
     first = tapes[0]
     for tape in tapes[1:]:
-        _check_same_ops(first, tape, samples)
+        check_same_ops(first, tape, samples)
     renamed = [dict(zip(_variables(tape), _variables(first), strict=True)) for tape in tapes]
     ops = []
     for position, op in enumerate(first.ops):
@@ -99,8 +99,8 @@ def _variables(tape: Tape) -> list[int]:
     return [*(entry.variable for entry in tape.inputs), *tape.constants, *(op.result for op in tape.ops)]
 
 
-def _check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
-    """Both tapes have the same ops."""
+def check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
+    """Raise OtherSteps unless both tapes have the same ops."""
     for one, two in zip(first.ops, other.ops, strict=False):
         if one.primitive is not two.primitive or one.location != two.location:
             where = one.location if len(first) >= len(other) else two.location
@@ -118,7 +118,7 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
 
     Raises ArgumentError if it is no case of that one; the message names the line and the cures.
     """
-    _check_same_ops(general.tape, tape, samples)
+    check_same_ops(general.tape, tape, samples)
     for where, what in _differences(general.tape, general.constants, tape, size):
         raise _different(where, samples, what)
 
@@ -167,10 +167,13 @@ def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
     )
 
 
-def elements(general: General, size: Mapping[str, int]) -> int:
-    """Elements that all arrays of the tape have at one size; of a loop those of a recording of all trips."""
+def elements(general: General, size: Mapping[str, int], op: int = _OP) -> int:
+    """Elements that all arrays of the tape have at one size, and those that count as much as the ops of loops.
+
+    op: how many count as much as an op which is recorded.
+    """
     found: int = sum(math.prod(_at(type.shape, size)) for type in general.tape.types.values())
-    return found + _OP * sum(_recorded(op, size) for op in general.tape.ops) + _copied(general, size)
+    return found + op * sum(_recorded(each, size) for each in general.tape.ops) + _copied(general, size)
 
 
 def _copied(general: General, size: Mapping[str, int]) -> int:

@@ -20,12 +20,14 @@ def with_literals(run: Callable[[], _T]) -> tuple[_T, list[int]]:
     They are literals, arguments, and what closures, globals, attributes and containers of these hold.
     """
     found: set[int] = set()
-    known: set[CodeType] = set()
+    known: dict[int, CodeType] = {}
 
     def note(frame: FrameType, event: str, _argument: Any) -> None:
+        if event != "call" or id(frame.f_code) in known:
+            return
+        known[id(frame.f_code)] = frame.f_code
         module = str(frame.f_globals.get("__name__", ""))
-        if event == "call" and module.partition(".")[0] not in _FOREIGN and frame.f_code not in known:
-            known.add(frame.f_code)
+        if module.partition(".")[0] not in _FOREIGN:
             found.update(_held(frame.f_code, {**frame.f_globals, **frame.f_locals}))
 
     before: Any = sys.getprofile()

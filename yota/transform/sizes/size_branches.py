@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import operator
@@ -15,8 +16,8 @@ import numpy as np
 from yota.errors import ArgumentError
 from yota.ir.location import Location
 from yota.tracing.source_lines import source_line
-from yota.tracing.traced_sizes import Decision, Expression
-from yota.transform.sizes.evaluation import evaluated
+from yota.tracing.traced_sizes import ESCAPE, Decision, Expression
+from yota.transform.sizes.evaluation import evaluated, parsed
 from yota.transform.sizes.size_expressions import Samples
 
 _FIRST = 5
@@ -42,13 +43,18 @@ class Branches:
         self.names = tuple(names)
         self._sizes: list[Mapping[str, int]] = []
         self._seen: dict[_Key, dict[int, Decision]] = {}
+        self.escaped = False
+        """Whether the function made something of a size that does not tell what it does with it, such as its digits."""
 
     def add(self, size: Mapping[str, int], decisions: Sequence[Decision]) -> bool:
         """Take in the decisions of a recording at ``size``; whether there were some that no other one had."""
         number, known = len(self._sizes), len(self._seen)
         self._sizes.append(size)
         count: Counter[Any] = Counter()
+        self.escaped |= any(each.operation == ESCAPE for each in decisions)
         for each in decisions:
+            if each.operation == ESCAPE:
+                continue
             key = (each.location, each.operation, _form(each.operands))
             self._seen.setdefault((*key, count[key]), {})[number] = each
             count[key] += 1
@@ -112,13 +118,14 @@ class Branches:
         """Sizes among which every outcome occurs: small ones, and those next to which an outcome changes."""
         small = {name: _FIRST + place for place, name in enumerate(self.names)}
         found = [{**small, name: extent} for name in self.names for extent in range(1, _GRID)]
-        if 1 < len(self.names) < 4:
+        if 1 < len(self.names) < 4 and any(len(rule.names) > 1 for rule in rules):
             grid = range(1, _GRID if len(self.names) == 2 else 14)
             rows = itertools.product(grid, repeat=len(self.names))
             found += [dict(zip(self.names, each, strict=True)) for each in rows]
         far = []
         for name in self.names:
-            changes = sorted({change for rule in rules for change in rule.changes(name, small)})
+            own = [rule for rule in rules if name in rule.names]
+            changes = sorted({change for rule in own for change in rule.changes(name, small)})
             found += [{**small, name: extent} for extent in changes]
             far.append([small[name], *(extent for extent in changes if extent >= _FIRST)])
         if len(far) > 1 and math.prod(map(len, far)) <= _DENSE:
@@ -131,6 +138,7 @@ class _Rule:
 
     def __init__(self, decision: Decision) -> None:
         self.decision = decision
+        self.names = frozenset(_names_in(decision.operands))
         self._is_comparison = decision.operation in _COMPARISONS
 
     def _value(self, columns: Mapping[str, Any]) -> Any:
@@ -180,6 +188,15 @@ def _between(values: Callable[[Any], Any], low: int, high: int) -> list[int]:
             below, above = (below, middle) if (value == end if is_end else value != start) else (middle, above)
         found.append(above)
     return found
+
+
+def _names_in(expression: Any) -> Iterator[str]:
+    """Names of the sizes in an expression."""
+    if isinstance(expression, tuple) and expression[:1] == ("extent",):
+        yield from (node.id for node in ast.walk(parsed(expression[1])) if isinstance(node, ast.Name))
+    elif isinstance(expression, tuple):
+        for part in expression:
+            yield from _names_in(part)
 
 
 def _is_small(size: Mapping[str, int]) -> bool:
