@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import yota
+from yota.errors import DifferentiationError
 from yota.rules.proof.checker import prove_file
 from yota.rules.proof.mutants import detected, mutants
 from yota.rules.proof.value_forms import solved
@@ -112,3 +113,105 @@ def test_standalone_code_takes_newtons_steps(monkeypatch):
     yota.diffrule(RULE.replace("orbits.kepler", "planets.kepler").replace("def kepler", "def planets_kepler"))
     text = str(yota.generate(lambda m: np.sum(planets.kepler(m, 0.1)), {"m": "float64[8]"}, target="c"))
     assert text.count("sin(") > 16
+
+
+BALANCE = """
+@implicit("flows.balance")
+def balance(A: RealArray[n, n], b: RealArray[n], c: Real, *, power: Static = 3) -> y:
+    0 == matmul(A, y) + c * y**power - b
+"""
+
+
+def balance(A, b, c, power=3):
+    y = np.zeros(np.shape(b))
+    for _ in range(60):
+        y = y - np.linalg.solve(A + np.diag(c * power * y ** (power - 1)), A @ y + c * y**power - b)
+    return y
+
+
+@pytest.fixture
+def flows(monkeypatch):
+    module = types.ModuleType("flows")
+    module.balance = balance
+    balance.__module__ = "flows"
+    monkeypatch.setitem(sys.modules, "flows", module)
+    return module
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_the_adjoint_of_arrays_is_one_linear_system(flows, size, target):
+    random = np.random.default_rng(size)
+    yota.diffrule(BALANCE)
+    A, b, weights = random.normal(size=(size, size)) + 5 * np.eye(size), random.normal(size=size), np.arange(size) + 1.0
+    loss = lambda A, b, c: np.sum(weights * flows.balance(A, b, c))
+    value, (by_A, by_b, by_c) = yota.value_and_grad(loss, wrt=(0, 1, 2), target=target)(A, b, 0.7)
+    y = balance(A, b, 0.7)
+    slopes = np.linalg.inv(A + np.diag(2.1 * y**2))
+    adjoint = slopes.T @ weights
+    assert value == pytest.approx(np.sum(weights * y), rel=1e-14)
+    np.testing.assert_allclose(by_b, adjoint, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(by_A, -np.outer(adjoint, y), rtol=1e-12, atol=1e-14)
+    assert by_c == pytest.approx(-adjoint @ y**3, rel=1e-12)
+    np.testing.assert_allclose(yota.jacobian(flows.balance, wrt=1)(A, b, 0.7), slopes, rtol=1e-12, atol=1e-14)
+    bent = yota.hessian(loss, wrt=1, target=target)(A, b, 0.7)
+    np.testing.assert_allclose(bent, -slopes.T @ np.diag(4.2 * y * adjoint) @ slopes, rtol=1e-10, atol=1e-13)
+
+
+def test_keywords_and_batches_of_arrays(flows):
+    yota.diffrule(BALANCE)
+    A = np.array([[3.0, 1.0], [0.0, 2.0]])
+    slope = yota.gradient(lambda b: np.sum(flows.balance(A, b, 0.5, power=2)))
+    points = np.array([[1.0, 2.0], [0.3, 0.4]])
+    wanted = [np.linalg.solve((A + np.diag(balance(A, b, 0.5, 2))).T, np.ones(2)) for b in points]
+    np.testing.assert_allclose([slope(b) for b in points], wanted, rtol=1e-12)
+    np.testing.assert_allclose(yota.batch(slope)(points), wanted, rtol=1e-12)
+
+
+def test_an_equation_of_elements_may_have_any_shape(monkeypatch):
+    roots = types.ModuleType("roots")
+    roots.cubic = np.cbrt
+    monkeypatch.setitem(sys.modules, "roots", roots)
+    yota.diffrule('@implicit("roots.cubic")\ndef cubic(a: Array) -> y:\n    y**3 == a\n')
+    a = np.arange(1.0, 7.0).reshape(2, 3)
+    found = yota.gradient(lambda a: np.sum(a * roots.cubic(a)))(a)
+    np.testing.assert_allclose(found, 4 / 3 * np.cbrt(a), rtol=1e-13)
+    assert yota.gradient(lambda a: roots.cubic(a))(8.0) == pytest.approx(1 / 12, rel=1e-14)
+
+
+def test_arrays_without_derivative(flows, monkeypatch):
+    yota.diffrule(BALANCE)
+    with pytest.raises(DifferentiationError, match=r"flows\.balance.*is for real arrays"):
+        yota.gradient(lambda z: np.real(flows.balance(np.eye(2) * z, np.ones(2), 0.0)[0]))(1 + 1j)
+    monkeypatch.setattr(flows, "balance", lambda A, b, c, power=3: 0 * b)
+    yota.diffrule(BALANCE)
+    with pytest.raises(DifferentiationError, match=r"flows\.balance has no derivative here: the Jacobian .* singular"):
+        yota.gradient(lambda b: np.sum(flows.balance(np.zeros((2, 2)), b, 1.0)))(np.zeros(2))
+    monkeypatch.setattr(flows, "balance", lambda A, b, c, power=3: b + 1.0)
+    yota.diffrule(BALANCE)
+    with pytest.raises(DifferentiationError, match="did not converge"):
+        yota.gradient(lambda b: np.sum(flows.balance(np.eye(2), b, 1.0)))(np.ones(2))
+    yota.diffrule(BALANCE.replace("matmul(A, y) + c * y**power - b", "sum(y) - sum(b)"))
+    with pytest.raises(DifferentiationError, match=r"has the shape \(\), and its result \(2,\)"):
+        yota.gradient(lambda b: np.sum(flows.balance(np.eye(2), b, 1.0)))(np.ones(2))
+
+
+def test_rules_of_arrays_are_proved(tmp_path, flows):
+    path = tmp_path / "my.rules"
+    path.write_text(f"# yota rules 1\n{BALANCE}")
+    found = prove_file(path)
+    assert found.held, (found.faults, [each for each in found.findings if not each.held])
+    laws = [each.law for each in found.findings]
+    assert laws.count("adjoint, random directions") == 3 and {"root of the equation", "second order"} <= set(laws)
+    known = registry().with_rules(())
+    known.define(BALANCE)
+    (rule,) = known.rules("balance")
+    planted = [each for each in mutants(rule, known) if "b - (" not in each.change]
+    assert len(planted) == 4 and all(detected(each, known, 6) for each in planted)
+
+
+def test_an_array_that_misses_the_root_is_found(flows, monkeypatch):
+    monkeypatch.setattr(flows, "balance", lambda A, b, c, power=3: balance(A, b, c, power) * (1 + 1e-6))
+    known = registry().with_rules(())
+    known.define(BALANCE)
+    assert not all(each.held for each in solved(known.rules("balance")[0], known, 6))

@@ -20,11 +20,13 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.rules.registry import Registry
-from yota.solvers.implicit import constant, emitted, jacobian, played, taped
+from yota.solvers.implicit import played
 from yota.solvers.inner import Slopes
 from yota.solvers.integration_steps import Scheme, Steps, Track
 from yota.solvers.solver_calls import Call
 from yota.transform.batching.op_batching import batched
+from yota.transform.reverse.backward import reverse
+from yota.transform.reverse.implicit_functions import constant, emitted, jacobian, taped
 
 _ROOT = 6**0.5
 _NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
@@ -125,7 +127,9 @@ class Collocation(Scheme):
 
     def _step(self, registry: Registry, *, small: bool) -> Tape:
         """The adjoint of the equations of one step: of what is carried, or in columns of each part of that."""
-        matrices = batched(jacobian(self._rates(), registry, 1), [0, 0, *[None] * len(self.read)], _STAGES, [0])
+        matrices = batched(
+            jacobian(self._rates(), registry, reverse, 1), [0, 0, *[None] * len(self.read)], _STAGES, [0]
+        )
         size = _STAGES * self.size
 
         def step(*given: Any) -> Any:
@@ -159,7 +163,7 @@ class Collocation(Scheme):
 
 def _slopes(tape: Tape, registry: Registry) -> Tape:
     """The derivative of the right-hand side by the state, as a matrix; that of an analytic function if complex."""
-    found = jacobian(tape, registry, 1)
+    found = jacobian(tape, registry, reverse, 1)
     builder = found.builder()
     return builder.finish([builder.emit(primitive("conjugate"), found.outputs)])
 

@@ -14,13 +14,14 @@ from yota.ir.callables import original
 from yota.ir.catalog import item_of, primitive
 from yota.ir.infer import sample
 from yota.ir.linear_solvers import Direct
-from yota.solvers.implicit import Host, Solution, emitted, taped
+from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import current, paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
 from yota.tracing.trace import Trace
+from yota.transform.reverse.implicit_functions import emitted, taped
 from yota.transform.reverse.unbroadcast import match
 
 _REPEATED = 1e-10

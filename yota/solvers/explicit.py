@@ -17,10 +17,10 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.run.specialise import Target, compile_tape, is_in_c, simplified
-from yota.solvers.implicit import taped
 from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track, at_numbers, rate_of
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import paused
+from yota.transform.reverse.implicit_functions import taped
 
 _NUMBER = TensorType(np.dtype(float))
 _TRIALS = 4

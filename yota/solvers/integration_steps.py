@@ -13,9 +13,10 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
-from yota.solvers.implicit import Host, Solution, emitted, played, taped
+from yota.solvers.implicit import Host, Solution, played
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, solution_at
+from yota.transform.reverse.implicit_functions import emitted, taped
 from yota.transform.reverse.unbroadcast import match
 
 _FEWEST = 64

@@ -12,12 +12,13 @@ import numpy as np
 
 from yota.errors import DifferentiationError
 from yota.ir.callables import original
-from yota.solvers.implicit import Host, Implicit, Solution, taped
+from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
+from yota.transform.reverse.implicit_functions import Implicit, taped
 
 _NEAR = 1e-8
 """A slack and a multiplier below this, as a part of what they are made of, are zero."""
@@ -52,7 +53,7 @@ class LinearProgram(Host):
             solution=unknowns,
             reasons={number: f"result {path[-1]}" for path, number in self.numbers.items()},
         )
-        return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
+        return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
 
 
 class _Program:

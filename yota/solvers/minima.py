@@ -15,11 +15,12 @@ from yota.ir.inputs import Input
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.rules.registry import Registry
-from yota.solvers.implicit import Host, Implicit, Solution, emitted, taped
+from yota.solvers.implicit import Host, Solution
 from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
+from yota.transform.reverse.implicit_functions import Implicit, emitted, taped
 from yota.transform.reverse.unbroadcast import match
 
 _EXACT = 1e-12
@@ -93,7 +94,7 @@ class Minimum(Host):
             constant=frozenset({at, at + 1}),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )
-        return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
+        return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
 
     def _equation(self, tape: Tape, registry: Registry) -> tuple[Tape, list[Path]]:
         """The gradient, or at a bound the way to it; what further outputs are."""

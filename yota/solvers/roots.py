@@ -13,10 +13,11 @@ import numpy as np
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape
-from yota.solvers.implicit import Host, Implicit, Solution
+from yota.solvers.implicit import Host, Solution
 from yota.solvers.solver_calls import Call, Path, recorded
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
+from yota.transform.reverse.implicit_functions import Implicit
 from yota.transform.reverse.unbroadcast import match
 from yota.transform.sparse.dependence import pattern
 
@@ -60,7 +61,7 @@ class Root(Host):
             constant=self.zero,
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
-        return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
+        return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
 
 
 def _is_diagonal(tape: Tape) -> bool:

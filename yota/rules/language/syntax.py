@@ -157,7 +157,8 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         body.read(statement, kind)
     if kind == "implicit":
         body.close_equation(tree)
-        kind = "elementwise"
+        arrays = any(each.domain is not None and each.domain.kind == "array" for each in parameters)
+        kind = "tensor" if arrays else "elementwise"
     first = tree.decorator_list[0].lineno
     linear = ""
     if kind == "linear":

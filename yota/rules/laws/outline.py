@@ -78,6 +78,15 @@ def definition(case: Inspection) -> None:
             if parameter.domain is not None and parameter.domain.kind == "complex":
                 what = "an @implicit rule is for real operands"
                 raise case.fault(parameter, what, found=f"{parameter.name}: Complex", write=f"{parameter.name}: Real")
+        if case.variadic:
+            what = "an @implicit rule names each operand"
+            raise case.fault(
+                rule, what, found=signature(rule), write=f"def {rule.name}(x: Array, b: Array) -> {rule.results[0]}:"
+            )
+        if rule.kind == "tensor" and (rule.target is None or rule.start is not None):
+            what = "an @implicit rule for arrays names the function that solves the equation, and no start"
+            write = f'@implicit("module.{rule.name}"), and the equation alone'
+            raise case.fault(rule.start or rule, what, found=rule.decorator, write=write)
         if rule.target is None and rule.start is None:
             what = "an @implicit rule without a target says where Newton's method starts"
             write = f'{rule.results[0]} = ..., or name the target: @implicit("module.{rule.name}")'
@@ -139,7 +148,7 @@ def _differentiable(case: Inspection, name: str, expression: object, left: str) 
 def coverage(case: Inspection) -> None:
     """Each operand that carries a derivative has it written, or derivable from the primal."""
     rule = case.rule
-    if rule.kind == "nodiff" or rule.adjoints.keys() >= set(rule.results):
+    if rule.kind == "nodiff" or rule.equation is not None or rule.adjoints.keys() >= set(rule.results):
         return
     for parameter in rule.operands:
         if not parameter.moves:
@@ -149,7 +158,7 @@ def coverage(case: Inspection) -> None:
             what = f"the adjoint of `{parameter.name}` is missing"
             raise case.fault(parameter, what, found=signature(rule), write=f"{left} = ...    # 0 where it is zero")
         for result in rule.results:
-            written = (result, parameter.name) in rule.partials or result in rule.primal or rule.equation is not None
+            written = (result, parameter.name) in rule.partials or result in rule.primal
             if rule.kind == "elementwise" and not written:
                 what = f"the partial by `{parameter.name}` is missing, and there is no primal to derive it from"
                 write = f"d[{result}, {parameter.name}] = ...    # 0 where it is zero"

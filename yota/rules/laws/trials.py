@@ -206,12 +206,14 @@ def direction_error(
     seed: int = 0,
     *,
     symmetric: bool = False,
+    adjoint: Callable[..., Any] = adjoint,
 ) -> float:
     """Relative difference between the adjoint of one operand and a central difference, along a random direction.
 
     It is 0 where the function itself is no number here, or next to here.
 
     symmetric: whether the operand stays Hermitian, for functions of such matrices.
+    adjoint: what gives the adjoint, with the parameters of `adjoint`.
     Raises AssertionError if the adjoint has another shape than its operand.
     """
     random, operand = np.random.default_rng(seed), operands[position]

@@ -46,7 +46,16 @@ def directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
 
 def _direction(rule: Rule, specimen: Specimen, position: int, registry: Registry) -> float:
     given, keywords, symmetric = specimen.operands, specimen.keywords, specimen.symmetric
-    return trials.direction_error(rule, position, given, keywords, registry, seed=1, symmetric=symmetric)
+    pull = trials.adjoint if rule.equation is None else _generated
+    return trials.direction_error(rule, position, given, keywords, registry, seed=1, symmetric=symmetric, adjoint=pull)
+
+
+def _generated(
+    rule: Rule, position: int, given: Sequence[Any], keywords: Any, seeds: Sequence[Any], registry: Registry
+) -> Any:
+    """The adjoint of one operand by generated code, for rules that do not write it."""
+    found = gradient(rule, given, keywords, seeds[0], registry)
+    return dict(zip(found.wanted, found(*given, seeds[0]), strict=True))[position]
 
 
 def linearity(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -95,7 +104,8 @@ def _adjoint(
     rule: Rule, position: int, given: Sequence[Any], specimen: Specimen, seeds: tuple[Any, ...], registry: Registry
 ) -> Any:
     """The adjoint that the rule gives."""
-    return np.asarray(trials.adjoint(rule, position, given, specimen.keywords, seeds, registry))
+    pull = trials.adjoint if rule.equation is None else _generated
+    return np.asarray(pull(rule, position, given, specimen.keywords, seeds, registry))
 
 
 def _refuse(found: Any, own: Any, is_wide: bool) -> None:

@@ -38,6 +38,7 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
     if rule.linear:
         yield from adjoints.linearity(rule, known)
     if rule.kind == "tensor":
+        yield from forms.solved(rule, known, points)
         yield from adjoints.directions(rule, known)
         yield from adjoints.types(rule, known)
         yield from adjoints.code(rule, known)

@@ -87,15 +87,15 @@ def survey(
 
 def without_effect(mutant: Mutant, rule: Rule, known: Registry) -> str:
     """Why no derivative differs by more than is allowed anyway, as far as many points show; empty where one does."""
+    if mutant.left == "0":
+        same = all(each.held for each in forms.solved(mutant.rule, known, 24))
+        return "the equation has the same root" if same else ""
     if rule.kind == "tensor":
         calls = specimens(rule, known)
         same = all(_same_adjoints(mutant.rule, rule, specimen, known) for specimen in calls)
         return f"all {len(calls)} calls give the same adjoints" if same else ""
     if _is_whole(rule, mutant, known):
         return "the result is a whole number, of which nobody asks for a derivative"
-    if mutant.left == "0":
-        same = all(each.held for each in forms.solved(mutant.rule, known, 24))
-        return "the equation has the same root" if same else ""
     if mutant.left in rule.results:
         return "the form has the same values" if forms.equal(rule, mutant.rule, mutant.left, known) else ""
     allowed = max(partials.allowance(rule)[0] * 2.0**-52, 1e-12)

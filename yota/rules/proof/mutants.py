@@ -112,7 +112,7 @@ def detected(mutant: Mutant, known: Registry, count: int = 16) -> bool:
     laws: tuple[Iterator[Finding], ...]
     # Each is a generator, and those after the first that finds the fault do not start.
     if rule.kind == "tensor":
-        laws = (adjoints.directions(rule, known), adjoints.types(rule, known))
+        laws = (forms.solved(rule, known, count), adjoints.directions(rule, known), adjoints.types(rule, known))
     else:
         laws = (
             forms.shared(rule, known, count),

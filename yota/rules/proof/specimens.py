@@ -71,7 +71,9 @@ def _made_up(rule: Rule, registry: Registry) -> Iterator[Specimen]:
     """Calls made from the rule's pattern with small arrays, for which the function has a value."""
     function = registry.primitive(rule.name).function
     made = [operands(rule), operands(rule, leading=(2,))]
-    if not any(parameter.domain is not None and parameter.domain.is_real for parameter in rule.operands):
+    # An equation of complex arrays may not be analytic, and is refused.
+    real = rule.equation is not None or any(each.domain is not None and each.domain.is_real for each in rule.operands)
+    if not real:
         made.append(operands(rule, complex_=True))
     for given in made:
         for keywords in _keywords(rule):
@@ -99,12 +101,14 @@ def operands(rule: Rule, leading: tuple[int, ...] = (), *, complex_: bool = Fals
     found = []
     for stream, parameter in enumerate(rule.operands):
         for number in range(2 if parameter.variadic else 1):
-            value = _operand(parameter, sizes, leading, stream + number)
+            value = _operand(parameter, sizes, leading, stream + number, symmetric=rule.equation is None)
             found.append(value * (1 + 0.5j) if complex_ and value.dtype.kind == "f" else value)
     return found
 
 
-def _operand(parameter: Parameter, sizes: dict[str, int], leading: tuple[int, ...], stream: int) -> Any:
+def _operand(
+    parameter: Parameter, sizes: dict[str, int], leading: tuple[int, ...], stream: int, *, symmetric: bool
+) -> Any:
     domain = parameter.domain
     assert domain is not None
     if domain.kind != "array":
@@ -115,5 +119,6 @@ def _operand(parameter: Parameter, sizes: dict[str, int], leading: tuple[int, ..
     shape += tuple(each if isinstance(each, int) else sizes.setdefault(each, _EXTENT + len(sizes)) for each in axes)
     count = np.arange(1, int(np.prod(shape)) + 1) + 7 * stream
     value = 0.25 + 0.5 * ((count * 0.6180339887498949) % 1.0).reshape(shape)
-    square = len(shape) > 1 and shape[-1] == shape[-2]
-    return (value + value.swapaxes(-1, -2)) / 2 + shape[-1] * np.eye(shape[-1]) if square else value
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        return value
+    return ((value + value.swapaxes(-1, -2)) / 2 if symmetric else value) + shape[-1] * np.eye(shape[-1])

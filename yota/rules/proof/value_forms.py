@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 
 from yota.rules.algebras import digits
-from yota.rules.algebras.emitted import evaluate
+from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.language.model import Rule
 from yota.rules.laws import trials
 from yota.rules.laws.sampling import defaults, statics
 from yota.rules.proof.findings import Finding, measured
 from yota.rules.proof.partials import allowance, shown
 from yota.rules.proof.sample_points import Point, spread
+from yota.rules.proof.specimens import Specimen, specimens
 from yota.rules.registry import Registry
 
 _SPECIAL = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
+_LEFT = 1e-8
+"""How far from the root, as a part of its size, arrays are that solvers find."""
+_MOVE = 1e-3
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -95,12 +99,30 @@ def _missed(rule: Rule, result: str, point: Point, registry: Registry, found: fl
 
 
 def solved(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
-    """The function of an ``@implicit`` rule against the root of its equation, in ulps."""
+    """The function of an ``@implicit`` rule against the root of its equation, in ulps; for arrays by what is left."""
     if rule.equation is None:
+        return
+    if rule.kind == "tensor":
+        known = specimens(rule, registry)
+        left = ((each, partial(_left, rule, each, registry)) for each in known)
+        what = "" if known else "no operands could be made up from the pattern"
+        yield measured(rule, "", "root of the equation", _LEFT, left, otherwise=what)
         return
     result, points = rule.results[0], _real(rule, registry, count)
     errors = ((shown(each), partial(_residual, rule, result, each, registry)) for each in points)
     yield measured(rule, "", "root of the equation, ulp", allowance(rule)[0], errors)
+
+
+def _left(rule: Rule, specimen: Specimen, registry: Registry) -> float:
+    """What the equation leaves at the function's value, beside what a relative change of the value makes of it."""
+    names = {key: Static(value) for key, value in specimen.keywords.items()}
+    names |= dict(zip((each.name for each in rule.operands), specimen.operands, strict=True))
+    (root,) = trials.results(rule, specimen.operands, specimen.keywords, registry)
+    moved = root + _MOVE * np.max(np.abs(root), initial=0.0) * trials.random_like(np.random.default_rng(6), root)
+    assert rule.equation is not None
+    rest, other = (evaluate(rule.equation, {**names, rule.results[0]: each}, registry) for each in (root, moved))
+    change = np.max(np.abs(other - rest), initial=0.0) / _MOVE
+    return float(np.max(np.abs(rest), initial=0.0) / change) if change else math.inf
 
 
 def _residual(rule: Rule, result: str, point: Point, registry: Registry) -> float:

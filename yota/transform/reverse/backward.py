@@ -16,6 +16,7 @@ from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 from yota.settings import settings
 from yota.transform.reverse.checkpoints import checkpointed
+from yota.transform.reverse.implicit_functions import equation_adjoints
 from yota.transform.reverse.instantiate import contributions
 from yota.transform.reverse.loop_adjoints import active_from, loop_adjoints, zeros_like
 from yota.transform.reverse.masking import choice
@@ -122,6 +123,12 @@ def _spread(
     pending: dict[int, list[int]],
 ) -> None:
     """Pass the adjoints of an op's results on to its operands."""
+    if not op.primitive.elementwise:
+        rule = registry.rule(op.name, tuple([builder.types[operand].ndim for operand in op.operands]))
+        if rule.kind == "tensor" and rule.equation is not None:
+            for operand, slope in equation_adjoints(builder, registry, rule, op, adjoints, active, reverse):
+                pending.setdefault(operand, []).append(slope)
+            return
     positions = [position for position, operand in enumerate(op.operands) if operand in active]
     for position, found in contributions(builder, registry, op, positions, adjoints):
         operand = op.operands[position]
