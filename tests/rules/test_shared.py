@@ -124,3 +124,43 @@ def test_a_form_with_another_zero_is_found():
     wrong = replace(rule, shared={"y": Call("copysign", (form, rule.parts["e"]))})
     held = {each.law: each.held for each in shared(wrong, registry(), 4)}
     assert not held["shared form, zeros and infinities"]
+
+
+def calls(function, name):
+    """How often the code of value and slope calls a function."""
+    both = yota.value_and_grad(lambda x: np.sum(function(x)))
+    both(np.linspace(0.1, 1.0, 200))
+    return re.sub(r"# .*", "", both.source).count(f"{name}(")
+
+
+@pytest.mark.parametrize("name", ["i0e", "i1e"])
+def test_what_the_body_of_another_rule_computes_is_a_part(name):
+    function = getattr(scipy.special, name)
+    assert calls(function, name) == 1
+    x = np.linspace(-5.0, 5.0, 64)
+    assert yota.value_and_grad(lambda x: np.sum(function(x)))(x)[0] == pytest.approx(np.sum(function(x)), rel=1e-15)
+
+
+def test_the_normal_distribution_and_its_score_take_one_table():
+    log_ndtr = scipy.special.log_ndtr
+    assert calls(log_ndtr, "log_ndtr") == 0 and calls(log_ndtr, "erfcx") == 1
+    both = yota.value_and_grad(lambda x, w: (np.sum(w * log_ndtr(x)), log_ndtr(x)), has_aux=True)
+    x = np.array([-1e4, -40.0, -3.0, -1e-9, 0.0, 1e-9, 0.7, 5.0, 12.5, 30.0, 37.0] * 6)
+    (_, value), slope = both(x, np.ones_like(x))
+    with mpmath.workdps(700):
+        for each, *found in list(zip(map(mpmath.mpf, x), value, slope, strict=True))[:11]:
+            below = mpmath.erfc(-each / mpmath.sqrt(2)) / 2
+            for number, right in zip(found, (mpmath.log(below), mpmath.npdf(each) / below), strict=True):
+                assert abs(number - right) <= 8 * 2.0**-52 * abs(right), (each, number)
+
+
+@pytest.mark.parametrize("name", ["j1", "i1", "y1"])
+def test_slopes_of_bessel_functions_are_by_two_orders(name):
+    function = getattr(scipy.special, name)
+    assert not any(calls(function, other) for other in ("jv", "iv", "yn"))
+    x = np.array([1e-100, 1e-9, 0.3, 1.9, 30.0, 600.0])
+    slope = yota.gradient(lambda x: np.sum(function(x)))(x)
+    exact = {"j1": mpmath.besselj, "i1": mpmath.besseli, "y1": mpmath.bessely}[name]
+    for each, number in zip(x, slope, strict=True):
+        right = (exact(0, each) + (1 if name == "i1" else -1) * exact(2, each)) / 2
+        assert number == pytest.approx(float(right), rel=1e-12)

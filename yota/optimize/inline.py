@@ -7,7 +7,7 @@ in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from yota.optimize import cse
 from yota.optimize.rewrite import Rewriting
 
 _DEEPEST = 100
-_SHORT = 12
+_SHORT = 17
 """So many ops of a form go through memory in less time than the calls that they save."""
 
 
@@ -31,13 +31,21 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, alone: bool
     Where the code is not ``compiled``, each op of a form goes through memory: long forms are left out. Code that runs
     ``alone`` has no functions of Python's, so each that has a form is computed by it.
     """
+    if not strict and any(_is_plain(op.primitive) for op in tape.ops):
+        # What their bodies compute may be parts of others' forms.
+        tape = _expanded(tape, set(), _is_plain)
     sharing = set() if strict else _sharing(tape, math.inf if compiled else _SHORT)
     if alone:
         sharing |= {op.result for op in tape.ops if op.primitive.shared is not None and _is_users(op.primitive)}
     if not sharing and all(op.primitive.expand is None for op in tape.ops):
         return tape
+    return _expanded(tape, sharing, lambda primitive: primitive.expand is not None)
+
+
+def _expanded(tape: Tape, sharing: Collection[int], wanted: Callable[[Primitive], bool]) -> Tape:
+    """Write the bodies of primitives that are ``wanted``, and the forms of the results that are ``sharing``."""
     rewriting = Rewriting(tape)
-    emitter = _Inliner(rewriting)
+    emitter = _Inliner(rewriting, wanted)
     several: dict[int, tuple[int, ...]] = {}
     for op in tape.ops:
         if op.access == AccessMap.ITEM and op.operands[0] in several:
@@ -49,7 +57,7 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, alone: bool
             found = op.primitive.shared.value(emitter, rewriting.operands(op))
             rewriting.bind(op.result, _of_type(rewriting, found, tape.types[op.result]))
             continue
-        if op.primitive.expand is None:
+        if not wanted(op.primitive):
             rewriting.copy(op)
             continue
         body = emitter.emit(op.primitive, rewriting.operands(op), op.static)
@@ -58,6 +66,11 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, alone: bool
         else:
             rewriting.bind(op.result, _of_type(rewriting, body, tape.types[op.result]))
     return rewriting.finish()
+
+
+def _is_plain(primitive: Primitive) -> bool:
+    """Whether a primitive has a body, and no form that may be better."""
+    return primitive.expand is not None and primitive.shared is None
 
 
 def _is_users(primitive: Primitive) -> bool:
@@ -99,10 +112,10 @@ def _is_real(tape: Tape, op: Op) -> bool:
 
 
 class _Inliner:
-    """An emitter that expands what has a body, to any depth."""
+    """An emitter that expands bodies that are wanted, to any depth."""
 
-    def __init__(self, rewriting: Rewriting) -> None:
-        self._rewriting = rewriting
+    def __init__(self, rewriting: Rewriting, wanted: Callable[[Primitive], bool]) -> None:
+        self._rewriting, self._wanted = rewriting, wanted
         self._depth = 0
 
     def emit(
@@ -111,7 +124,7 @@ class _Inliner:
         operands: Iterable[int],
         static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
     ) -> Any:
-        if primitive.expand is None:
+        if primitive.expand is None or not self._wanted(primitive):
             return self._rewriting.emit(primitive, operands, static)
         if self._depth == _DEEPEST:
             raise TapeError(f"{primitive.name}: its definition refers to itself")

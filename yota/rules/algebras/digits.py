@@ -74,6 +74,7 @@ def heads() -> dict[str, Callable[..., Any]]:
         **{name: getattr(mp, name) for name in ("floor", "ceil", "zeta")},
         "floor_divide": lambda a, b: mp.floor(a / b),
         "remainder": lambda a, b: a - b * mp.floor(a / b),
+        "isinf": mp.isinf,
         "fmod": lambda a, b: a - b * trunc(a / b),
         "trunc": trunc,
         "cbrt": lambda x: mp.cbrt(x) if x >= 0 else -mp.cbrt(-x),

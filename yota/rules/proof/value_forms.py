@@ -90,7 +90,7 @@ def _missed(rule: Rule, result: str, point: Point, registry: Registry, found: fl
             exact = mp.re(function(*arguments))
             slopes = [digits.derivative(function, arguments, place) for place in range(len(arguments))]
             moves = sum(abs(slope * value) for slope, value in zip(slopes, arguments, strict=True))
-        except digits.NotPreciseError:
+        except (digits.NotPreciseError, OverflowError):
             exact, moves = mp.mpf(float(_function(rule, result, point, registry, dtype))), mp.zero
         if not small.tiny < abs(exact) < small.max:
             return 0.0
