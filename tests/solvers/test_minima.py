@@ -97,6 +97,42 @@ def test_least_squares(loss):
     np.testing.assert_allclose(slopes, normal_equations(fit(Y), loss, 0.04)[1], rtol=1e-9, atol=1e-12)
 
 
+TRACED = {
+    "minimize_scalar": lambda f, a: optimize.minimize_scalar(f, bounds=(a - 1, 2), method="bounded").x,
+    "fminbound": lambda f, a: optimize.fminbound(f, -a, 2 * a),
+    "minimize": lambda f, a: optimize.minimize(lambda x: f(x[0]), [0.4], bounds=[(0.0, 3 * a)], tol=1e-10).x[0],
+    "fmin_l_bfgs_b": lambda f, a: optimize.fmin_l_bfgs_b(
+        lambda x: f(x[0]), [0.4], bounds=[(0.0, 3 * a)], approx_grad=True, factr=10
+    )[0][0],
+    "least_squares": lambda f, a: optimize.least_squares(
+        lambda x: x - a * a, [0.4], bounds=(0.0, 3 * a), xtol=1e-14, ftol=1e-14, gtol=1e-14
+    ).x[0],
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_the_minimum_does_not_depend_on_a_traced_bound_that_it_is_not_at(name):
+    slope = yota.gradient(lambda a: TRACED[name](lambda x: np.cosh(x - a * a), a))
+    assert slope(0.9) == pytest.approx(1.8, rel=1e-6)
+
+
+def test_a_minimum_at_a_traced_bound_is_refused():
+    slope = yota.gradient(lambda a: TRACED["minimize_scalar"](lambda x: np.cosh(x - 1.9), a), dynamic=True)
+    assert slope(0.9) == 0
+    for _ in range(2):
+        with pytest.raises(TracingError, match="with a traced bound that the solution reaches"):
+            slope(2.95)
+
+
+def test_a_function_selects_from_an_array_of_the_trace_around_it():
+    def place(data):
+        large = lambda x: np.sum((x - data[(data > x) | (data > 1)]) ** 2)
+        return optimize.minimize_scalar(large, bounds=(0, 5), method="bounded", options={"xatol": 1e-10}).x
+
+    slopes = yota.gradient(place)(np.array([-1.0, 2.0, 3.0, 5.0]))
+    np.testing.assert_allclose(slopes, [0, 1 / 3, 1 / 3, 1 / 3], rtol=1e-12)
+
+
 def test_fits():
     value, slopes = yota.value_and_grad(lambda y: optimize.curve_fit(model, T, y)[0][0])(Y)
     p = optimize.curve_fit(model, T, Y)[0]
@@ -116,6 +152,8 @@ def test_linear_fits_with_bounds():
     slopes = yota.gradient(lambda y: np.sum(optimize.nnls(matrix, y)[0] ** 2))(Y)
     assert 0 < np.count_nonzero(x) < 4
     np.testing.assert_allclose(slopes, pulled(x > 0, x), rtol=1e-10)
+    rest = yota.gradient(lambda y: optimize.nnls(matrix, y)[1])(Y)
+    np.testing.assert_allclose(rest, (Y - matrix @ x) / np.linalg.norm(Y - matrix @ x), rtol=1e-10, atol=1e-12)
     fit = optimize.lsq_linear(matrix, Y, bounds=(-0.1, 0.5))
     slopes = yota.gradient(lambda y: np.sum(optimize.lsq_linear(matrix, y, bounds=(-0.1, 0.5)).x ** 2))(Y)
     np.testing.assert_allclose(slopes, pulled(fit.active_mask == 0, fit.x), rtol=1e-9)

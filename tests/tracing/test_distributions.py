@@ -316,3 +316,13 @@ def test_the_generalized_normal_distribution_has_its_density_as_slope_at_its_loc
     density = scipy.stats.gennorm.pdf(0.0, shape)
     assert yota.gradient(lambda x: scipy.stats.gennorm.cdf(x, shape))(0.0) == pytest.approx(density)
     assert yota.gradient(lambda q: scipy.stats.gennorm.isf(q, shape))(0.5) == pytest.approx(-1 / density)
+
+
+def width(skew):
+    return scipy.stats.pearson3.interval(0.9, skew)[1]
+
+
+def test_code_of_scipy_that_selects_from_plain_arrays_by_traced_truths():
+    value, found = yota.value_and_grad(width)(1.3)
+    assert value == pytest.approx(width(1.3), rel=1e-12)
+    assert found == pytest.approx(slope(width, (1.3,), 0), rel=1e-6)

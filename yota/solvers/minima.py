@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "huber": lambda f, z: f / np.where(z <= 1, 1.0, np.sqrt(np.where(z <= 1, 1.0, z))),
 }
 """The derivatives of losses by a result ``f``, where ``z`` is the square of its scaled value."""
+_COST: dict[Path, Callable[[Any], Any]] = {("cost",): lambda rest: 0.5 * np.sum(rest**2)}
 
 
 class Minimum(Host):
@@ -45,20 +47,24 @@ class Minimum(Host):
 
     squares: the loss by which the results are weighed; empty if the function itself is made small.
     scale: what the results are divided by in the loss.
-    bounds: gives those of the solution, for solvers that do not say which are reached.
+    bounds: gives those of the solution, for solvers that do not say which are reached, from further operands.
+    moving, held: whether bounds are traced, and whether the last solution is at one; both at once is refused.
+    measured: results that are computed from those of the function.
     numbers: which result is what.
     """
 
     squares = ""
     scale: Any = 1.0
-    bounds: Callable[[], tuple[Any, Any]] | None = None
+    bounds: Callable[..., tuple[Any, Any]] | None = None
+    moving = held = False
+    measured: Mapping[Path, Callable[[Any], Any]] = MappingProxyType({})
     numbers: dict[Path, int]
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
         return self._inner.functions[0].found([solution.arrays[0]], values)[0]
 
-    def reached(self, solution: Solution, functions: Sequence[Callable[..., Any]]) -> Solution:
+    def reached(self, solution: Solution, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Solution:
         """The solution, with where it is at a bound, and once more itself."""
         x, whole = np.asarray(solution.arrays[0], float), solution.whole
 
@@ -71,14 +77,16 @@ class Minimum(Host):
         if isinstance(whole, dict) and "active_mask" in whole:
             at = np.asarray(whole["active_mask"]) != 0
         elif self.bounds is not None:
-            for sign, bound in zip((1.0, -1.0), map(np.asarray, self.bounds()), strict=True):
+            for sign, bound in zip((1.0, -1.0), map(np.asarray, self.bounds(*others)), strict=True):
                 away = sign * (x - bound)
                 at |= away <= _EXACT * np.maximum(1.0, np.abs(x))
                 for place in np.argwhere(~at & (away <= _NEAR * np.maximum(1.0, np.abs(x)))):
                     index, moved = tuple(place), np.array(x)
                     moved[index] = np.broadcast_to(bound, x.shape)[index]
                     at[index] = loss(moved) < loss(x)
-        return replace(solution, arrays=[*solution.arrays, at, np.array(x)])
+        self.held = bool(np.any(at))
+        ended = [*solution.ended, *([int(self.held)] if self.moving else [])]
+        return replace(solution, arrays=[*solution.arrays, at, np.array(x)], ended=ended)
 
     def adjoints(self, builder: Any, registry: Any, op: Op, adjoints: Any, active: Any, reverse: Any) -> Any:
         """See `Host.adjoints`."""
@@ -102,7 +110,7 @@ class Minimum(Host):
         (value,), solution = tape.outputs, tape.inputs[0].variable
         builder, type = tape.builder(), tape.types[value]
         results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
-        with_cost = ("cost",) in self.numbers and self.squares == "linear"
+        measured = {path: measure for path, measure in self.measured.items() if path in self.numbers}
         scale, weigh = float(self.scale), _WEIGHTS[self.squares]
         weights = emitted(builder, taped(lambda f: weigh(f, (f / scale) ** 2), [type], registry), [value]).outputs[0]
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
@@ -112,13 +120,13 @@ class Minimum(Host):
         same = builder.input(TensorType(np.dtype(float), where.shape), len(builder.inputs), "same")
 
         def ended(x: Any, at: Any, same: Any, slope: Any, value: Any) -> Any:
-            cost = [0.5 * np.sum(value**2)] if with_cost else []
-            return np.where(at, x - same, slope).astype(where.dtype), *[value] * len(results), *cost
+            further = [measure(value) for measure in measured.values()]
+            return np.where(at, x - same, slope).astype(where.dtype), *[value] * len(results), *further
 
         given = [solution, at, same, slope, value]
         outputs = emitted(builder, taped(ended, [builder.types[each] for each in given], registry), given).outputs
         builder.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(builder.inputs)]
-        return builder.finish(outputs), [*results, *([("cost",)] if with_cost else [])]
+        return builder.finish(outputs), [*results, *measured]
 
     def _is_value(self, path: Path, type: TensorType) -> bool:
         """Whether a result is what the function gives at the solution."""
@@ -128,19 +136,21 @@ class Minimum(Host):
 
 def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
     """The result of a call, with traced values in it."""
-    for name in ("bounds", "x1", "x2", "f_scale"):
-        if call.others and call.is_placed(name):
-            raise call.trace.unrecorded(f"{call.name} with traced {name}", "Scale the variables, or the function.")
+    if call.is_placed("f_scale"):
+        raise call.trace.unrecorded(f"{call.name} with traced f_scale", "Scale the function.")
     taken = solution_at(place)
 
     def run(functions: Sequence[Callable[..., Any]], *others: Any) -> Solution:
-        return host.reached(taken(call.run(functions, *others)), functions)
+        return host.reached(taken(call.run(functions, *others)), functions, others)
 
     host = Minimum(call.name, call.inner, run)
     host.squares = squares
+    host.moving = any(map(call.is_placed, ("bounds", "x1", "x2")))
     for name, value in attributes.items():
         setattr(host, name, value)
     found, host.numbers = recorded(call, host, place)
+    if host.moving and host.held:
+        raise call.trace.unrecorded(f"{call.name} with a traced bound that the solution reaches", "Eliminate it.")
     return found
 
 
@@ -154,16 +164,14 @@ def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
             "scipy.optimize.minimize with constraints",
             "Eliminate them, or solve the conditions of the optimum by root.",
         )
-    bounds = call.arguments["bounds"]
     # They may be arrays, which the user writes into.
-    return _recorded(call, ("x",), bounds=None if bounds is None else lambda: _pair(bounds))
+    return _recorded(call, ("x",), bounds=_limits(call, _pair))
 
 
 @calls_back("scipy.optimize", "minimize_scalar")
 def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].minimize_scalar, args, keywords, ["fun"])
-    bounds = call.arguments["bounds"]
-    return _recorded(call, ("x",), bounds=None if bounds is None else lambda: bounds)
+    return _recorded(call, ("x",), bounds=_limits(call, tuple))
 
 
 def _unrecorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
@@ -173,12 +181,11 @@ def _unrecorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
 def _old(name: str, called: Sequence[str], trace: Trace, *args: Any, **keywords: Any) -> Any:
     """What records a function that gives the minimum, and more where that is asked for."""
     call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
-    if call.arguments.get("bounds") is not None:
-        raise trace.unrecorded(f"{call.name} with bounds", "Use minimize.")
     several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
     several = several or call.arguments.get("retall")
-    ends = [call.arguments.get(end) for end in ("x1", "x2")]
-    bounds = None if ends[0] is None else lambda: ends
+    bounds = _limits(call, _pair)
+    if "x1" in call.arguments:
+        bounds = lambda *others: tuple(call.value(end, (), others) for end in ("x1", "x2"))  # noqa: E731
     return _recorded(call, (0,) if several else (), bounds=bounds)
 
 
@@ -199,7 +206,9 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
     loss = call.arguments["loss"]
     if loss not in _WEIGHTS or call.arguments["kwargs"]:
         raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
-    return _recorded(call, ("x",), squares=loss, scale=call.arguments["f_scale"])
+    return _recorded(
+        call, ("x",), squares=loss, scale=call.arguments["f_scale"], measured=_COST if loss == "linear" else {}
+    )
 
 
 @calls_back("scipy.optimize", "leastsq")
@@ -228,8 +237,15 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
         return rest if sigma is None else rest / sigma
 
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
-    bounds = given.arguments["bounds"]
-    return _recorded(call, (0,), squares="linear", bounds=lambda: _pair(bounds) if hasattr(bounds, "lb") else bounds)
+    bounds = _limits(call, lambda found: _pair(found) if hasattr(found, "lb") else found)
+    return _recorded(call, (0,), squares="linear", bounds=bounds)
+
+
+def _limits(call: Call, pair: Callable[[Any], tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]] | None:
+    """The lower and upper bounds of a call, from the values of its operands; None where there are none."""
+    if call.arguments.get("bounds") is None:
+        return None
+    return lambda *others: pair(call.value("bounds", (), others))
 
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
@@ -242,21 +258,22 @@ def _pair(bounds: Any) -> tuple[Any, Any]:
 
 @records("scipy.optimize", "nnls")
 def _nnls(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    return _linear(trace, "nnls", (0,), lambda: (0.0, np.inf), args, keywords)
+    measured = {(1,): lambda rest: np.sqrt(np.sum(rest**2))}
+    return _linear(trace, "nnls", (0,), lambda *_: (0.0, np.inf), measured, args, keywords)
 
 
 @records("scipy.optimize", "lsq_linear")
 def _lsq_linear(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    return _linear(trace, "lsq_linear", ("x",), None, args, keywords)
+    return _linear(trace, "lsq_linear", ("x",), None, _COST, args, keywords)
 
 
-def _linear(trace: Trace, name: str, place: Path, bounds: Any, args: Any, keywords: Any) -> Any:
+def _linear(trace: Trace, name: str, place: Path, bounds: Any, measured: Any, args: Any, keywords: Any) -> Any:
     """The least squares of a matrix times the solution, less a vector."""
     original = sys.modules["scipy.optimize"].__dict__[name]
     given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords).arguments
     matrix, right = trace.traced(given["A"]), trace.traced(given["b"])
     call = Call(trace, original, args, keywords, [], before=lambda x: matrix @ x - right)
-    return _recorded(call, place, squares="linear", bounds=bounds)
+    return _recorded(call, place, squares="linear", bounds=bounds, measured=measured)
 
 
 def _refused(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:

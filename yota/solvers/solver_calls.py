@@ -144,9 +144,13 @@ def _with(function: Callable[..., Any], more: Sequence[Any]) -> Callable[..., An
 def _is_regular(value: Any) -> bool:
     """Whether a list or tuple is of numbers, or of arrays of one shape."""
     try:
-        return len({np.shape(each) for each in value}) == 1 and not any(each is None for each in value)
+        return len({np.shape(each) for each in value}) == 1 and not _has_none(value)
     except ValueError:
         return False
+
+
+def _has_none(value: Any) -> bool:
+    return value is None or (isinstance(value, (list, tuple)) and any(map(_has_none, value)))
 
 
 def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:

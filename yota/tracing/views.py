@@ -34,7 +34,7 @@ def _is_truth(index: Any) -> bool:
 def read(tracer: Tracer, index: Any) -> Any:
     """``tracer[index]``; a view where NumPy gives one."""
     inner = current()
-    if inner is not None and inner is not tracer._trace and inner.repeats:
+    if inner is not None and inner is not tracer._trace:
         parts = index if isinstance(index, tuple) else (index,)
         if any(is_tracer(each) and each._trace is not tracer._trace for each in parts):
             tracer = inner.wrap(inner.lift(tracer), tracer._value())

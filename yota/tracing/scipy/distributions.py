@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from yota.tracing.array_protocols import source_form
 from yota.tracing.current import paused
 from yota.tracing.dispatch import concrete
 from yota.tracing.intercept import on_traced
@@ -142,7 +143,7 @@ def _recording(base: Any, method: str) -> Any:
         name = getattr(self, "name", None) or ""
         is_sum = name in _SUMS and method in _OUTSIDE
         if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum:
-            return original(self, x, *args, **keywords)
+            return (source_form(original) if trace.deep else original)(self, x, *args, **keywords)
         shapes, loc, scale = self._parse_args(*args, **keywords)
         return form(trace, self, method, x, tuple(shapes), loc, scale)
 
