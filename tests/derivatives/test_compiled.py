@@ -157,3 +157,17 @@ def test_a_compilation_that_fails_is_none():
     with pytest.raises(yota.errors.TracingError):
         fg(X)
     assert fg.info().compilations == ()
+
+
+def test_three_shapes_are_told_the_specs_that_serve_them_all() -> None:
+    def weighted(x, y, scale):
+        return scale * np.sum(x * y[:, None])
+
+    both = yota.value_and_grad(weighted)
+    for rows in (2, 3, 5):
+        assert both.info().specs == {}
+        both(np.ones((rows, 4)), np.ones(rows), 2.0)
+    specs = {"x": "float64[N,4]", "y": "float64[N]", "scale": "float"}
+    assert both.info().specs == specs
+    assert str(both.info()).endswith(f"one compilation serves all of these sizes with args={specs!r}")
+    assert yota.value_and_grad(weighted, args=specs)(np.ones((7, 4)), np.ones(7), 2.0)[0] == 56.0

@@ -157,7 +157,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "the median": lambda x: np.median(x) ** 2,
     "positions": lambda x: np.sum(np.where(np.arange(len(x)) < 100, x, 2 * x)),
 }
-WORKING = {"all but the last": 3, "every other": 1, "raise at small sizes": 3}
+WORKING = {"all but the last": 3, "every other": 1, "raise at small sizes": 3, "the median": 1}
 """Those of which a module can be made, each with the smallest size that it takes."""
 SIZES = (*range(1, 13), 31, 50, 99, 100, 101, 200, 20000, 20001)
 

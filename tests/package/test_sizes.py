@@ -84,6 +84,26 @@ def likelihood(mu, x):
     return -0.5 * n * np.log(2 * np.pi) - 0.5 * np.sum((x - mu) ** 2) + 1.5 * mu * np.log(n)
 
 
+def products(x):
+    return np.sum(np.cumprod(x) * np.arange(len(x))) + np.prod(x[:-1])
+
+
+def middle(x):
+    return np.median(x) ** 2 + np.sum(np.median(np.outer(x, x[:2]), axis=0))
+
+
+def fitted(x, y):
+    return np.sum(np.polyfit(x, y, 1) ** 2)
+
+
+def smoothed(x, k):
+    return np.sum(np.convolve(x, k) ** 2) + np.sum(np.correlate(x, k, "full") ** 3)
+
+
+def windows(x, k):
+    return np.sum((np.lib.stride_tricks.sliding_window_view(x, 2) @ k) ** 2)
+
+
 RANDOM = np.random.default_rng(3)
 CASES: list[tuple[Any, dict[str, str], Any]] = [
     (rosenbrock, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
@@ -119,6 +139,11 @@ CASES: list[tuple[Any, dict[str, str], Any]] = [
     (halves, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
     (likelihood, {"mu": "float", "x": "float64[N]"}, lambda n: (0.3, RANDOM.normal(size=n))),
     (spread, {"X": "float64[N,M]"}, lambda n: (RANDOM.normal(size=(n, 3)),)),
+    (products, {"x": "float64[N]"}, lambda n: (np.where(np.arange(n) == 1, 0.0, RANDOM.normal(size=n)),)),
+    (middle, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
+    (fitted, {"x": "float64[N]", "y": "float64[N]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n))),
+    (smoothed, {"x": "float64[N]", "k": "float64[K]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=5))),
+    (windows, {"x": "float64[N]", "k": "float64[2]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=2))),
     (joined, {"x": "float64[N]", "y": "float64[M]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n + 2))),
 ]
 
@@ -134,6 +159,51 @@ def test_quotients_of_sizes_read_like_numpys() -> None:
         # Of no elements the mean is no number, and the gradient has none.
         value, gradient = loaded(text).squashed_value_and_gradient(np.zeros(0, spec[:7]))
         assert np.isnan(value) and gradient.shape == (0,) and gradient.dtype == spec[:7]
+
+
+WEIGHTS = np.array([0.2, 0.5, 0.3])
+
+
+def near(x):
+    return np.sum(np.convolve(x, WEIGHTS, "same") ** 2)
+
+
+def between(x, xp, fp):
+    return np.sum(np.interp(x, xp, fp) ** 2)
+
+
+def special_at_one(x):
+    return np.sum(x) if len(x) == 1 else np.sum(x**2)
+
+
+def ascending(N: int, M: int = 1) -> dict[str, Any]:
+    return {"x": np.linspace(0.1, 0.9, N) ** 1.3, "xp": np.linspace(0.0, 1.0, M), "fp": np.cos(np.arange(M))}
+
+
+@pytest.mark.parametrize("f, least", [(near, "N >= 3"), (special_at_one, "N >= 2")])
+def test_sizes_at_which_the_function_does_something_else_are_refused(f: Any, least: str) -> None:
+    module = loaded(str(yota.generate(f, {"x": "float64[N]"}, name="f")))
+    small = int(least[-1])
+    for size in (small, small + 1, 10, 101):
+        x = RANDOM.normal(size=size)
+        slopes = [f(x + 1e-30j * unit).imag / 1e-30 for unit in np.eye(size)]
+        np.testing.assert_allclose(module.f_gradient(x), slopes, rtol=1e-12, atol=1e-14)
+    with pytest.raises(ValueError, match=f"sizes must be {least}"):
+        module.f_gradient(np.ones(small - 1))
+
+
+def test_the_size_that_is_too_small_is_found_among_several() -> None:
+    specs = {"x": "float64[N]", "xp": "float64[M]", "fp": "float64[M]"}
+    module = loaded(str(yota.generate(between, specs, sample=ascending)))
+    with pytest.raises(ValueError, match=r"sizes must be M >= 2$"):
+        module.between_gradient(np.ones(3), np.ones(1), np.ones(1))
+    for n, m in ((1, 2), (1, 9), (40, 3)):
+        given = ascending(n, m)
+        value, found = module.between_value_and_gradient(**given)
+        assert value == pytest.approx(between(**given), rel=1e-13)
+        weights = 2 * np.interp(given["x"], given["xp"], given["fp"])
+        hats = [np.interp(given["x"], given["xp"], unit) for unit in np.eye(m)]
+        np.testing.assert_allclose(found.fp, np.array(hats) @ weights, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("f, specs, arguments", CASES, ids=lambda part: getattr(part, "__name__", ""))
@@ -213,10 +283,6 @@ def window(x):
     return np.sum(x[1:100] ** 2)
 
 
-def special_at_one(x):
-    return np.sum(x) if len(x) == 1 else np.sum(x**2)
-
-
 def unknown_constant(x):
     return np.sum(x * np.array([math.sin(k) for k in range(len(x))]))
 
@@ -287,7 +353,6 @@ def test_comparisons_of_values_are_no_branches_on_sizes() -> None:
         (swapped_far_out, r"`return one \* one \* other`: other values are combined when N changes"),
         (another_result_far_out, r"`return np.array.*: other values are combined when N changes"),
         (window, r"`return np.sum\(x\[1:100\] \*\* 2\)`: another part of an array is taken.* when N changes"),
-        (special_at_one, "the value at N = 1 is not what the code for all sizes gives"),
         (
             unknown_constant,
             r"`return np.sum\(x \* np.array\(\[math.sin\(k\) for k in range\(.*: a constant whose form is unknown",

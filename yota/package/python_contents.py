@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from yota.errors import ArgumentError
@@ -11,7 +12,7 @@ from yota.package.provenance import called, summary
 from yota.package.python_functions import FunctionWriter
 from yota.package.request import Request, axes, flattened, name_of_rest
 from yota.package.signature import is_renamed
-from yota.package.size_checks import proved
+from yota.package.size_checks import TooSmallError, proved
 from yota.package.size_recordings import sized
 from yota.package.subject import subject_of
 
@@ -23,18 +24,27 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     """Text of the module by its file name, and notes for the user."""
     if not request.call.dimensions() and not request.call.open:
         return _proved(request, few=True, is_checked=False)
-    found = None
+    found: ArgumentError | None = None
     # At small sizes a part of an array may have another length than its formula says.
     for few, is_checked in ((True, False), (False, False), (False, True)):
         try:
             return _proved(request, few=few, is_checked=is_checked)
         except ArgumentError as fault:
             found = fault if not is_checked or found is None else found
+    least: dict[str, int] = {}
+    while isinstance(found, TooSmallError):
+        least |= found.least
+        try:
+            return _proved(request, few=False, is_checked=False, least=least)
+        except ArgumentError as fault:
+            found = fault
     assert found is not None
     raise found
 
 
-def _proved(request: Request, *, few: bool, is_checked: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+def _proved(
+    request: Request, *, few: bool, is_checked: bool, least: Mapping[str, int] | None = None
+) -> tuple[dict[str, str], tuple[str, ...]]:
     call, wrt, strict = request.call, request.wrt, request.strict
     if call.open and request.self_test:
         raise ArgumentError(
@@ -43,7 +53,8 @@ def _proved(request: Request, *, few: bool, is_checked: bool) -> tuple[dict[str,
     flat, title = flattened(request).call, called(request.wish)
     found = None
     if flat.dimensions():
-        found = replace(sized(flat, wrt, strict=strict, few=few), is_checked=is_checked)
+        found = sized(flat, wrt, strict=strict, few=few)
+        found = replace(found, is_checked=is_checked, least={**found.least, **(least or {})})
     subjects = found.subjects if found else (subject_of(flat, wrt),)
     writer = FunctionWriter(title, summary(call.function), found, subjects, name_of_rest(call), strict)
     writer.fill(request.wanted, self_test=request.self_test)

@@ -24,11 +24,24 @@ _LARGEST = 347
 """A size from which on code has its general form, for one name at a time: arrays may have several axes of it."""
 _FEW = 4
 """Sizes below which code is tried at each of them."""
+_ENOUGH = 9
+"""What the other sizes are where one is too small."""
 _FEW_TRIPS = 13
 """The same for code that has loops over sizes."""
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
 _MOST_ROWS = 256
 """Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
+
+
+class TooSmallError(ArgumentError):
+    """Code computes something else at small sizes.
+
+    least: the sizes from which on it may be right.
+    """
+
+    def __init__(self, text: str, least: Mapping[str, int]) -> None:
+        super().__init__(text)
+        self.least = least
 
 
 def proved(
@@ -39,6 +52,7 @@ def proved(
     ``sized`` tells which sizes the module takes, and further small ones to try.
 
     Raises ArgumentError if it computes something else there.
+    Raises TooSmallError if that is so at small sizes alone.
     """
     # Other threads may prove modules too.
     module = types.ModuleType(f"yota.proved_{threading.get_ident()}")
@@ -57,17 +71,38 @@ def proved(
             for size in sizes:
                 if sized is not None and not sized.conditions.allow(size):
                     continue
-                try:
-                    for case in cases_at(name, call, wrt, wanted, size):
-                        _held(module, name, case, strict=strict)
-                except (ArithmeticError, IndexError, ValueError) as fault:
-                    place = "" if sized is None else sized.place(size)
-                    if isinstance(fault, YotaError):
-                        raise ArgumentError(f"{place}{fault}") from None
-                    what = f"{type(fault).__name__}: {fault}"
-                    raise ArgumentError(f"{place}at {shown(size)} the code for all sizes raises {what}") from None
+                if (what := _fault(module, name, call, wrt, wanted, size, strict)) is None:
+                    continue
+                if sized is None or min(size.values()) > _FEW:
+                    raise ArgumentError(f"{'' if sized is None else sized.place(size)}{what}")
+                alone = [{**dict.fromkeys(names, _ENOUGH), each: extent} for each, extent in size.items()]
+                faults = [_fault(module, name, call, wrt, wanted, each, strict) for each in alone]
+                least = {each: size[each] + 1 for each, found in zip(names, faults, strict=True) if found}
+                raise TooSmallError(
+                    f"{sized.place(size)}{what}", least or {each: extent + 1 for each, extent in size.items()}
+                )
     finally:
         del sys.modules[module.__name__]
+
+
+def _fault(
+    module: types.ModuleType,
+    title: str,
+    call: Call,
+    wrt: Wrt,
+    wanted: Sequence[str],
+    size: Mapping[str, int],
+    strict: bool,
+) -> str | None:
+    """What is wrong with a module at one size; None if nothing is."""
+    try:
+        for case in cases_at(title, call, wrt, wanted, size):
+            _held(module, title, case, strict=strict)
+    except YotaError as fault:
+        return str(fault)
+    except (ArithmeticError, IndexError, ValueError) as fault:
+        return f"at {shown(size)} the code for all sizes raises {type(fault).__name__}: {fault}"
+    return None
 
 
 def _trials_of(sized: Sized) -> list[Mapping[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
 import time
 import types
@@ -31,6 +32,10 @@ KEPT = "kept in the private cache, and read from there"
 BROUGHT = "came from another process with the frozen function"
 _FIRST = "first call with such arguments"
 _MOST_KEPT = 100
+_SIZED = ("value_and_grad ", "gradient ")
+"""What takes named sizes."""
+_SHAPES = 3
+"""Shapes from which on named sizes are advised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,14 @@ class Information:
     compilations: tuple[Compilation, ...]
     calls: int = 0
 
+    @property
+    def specs(self) -> dict[str, str]:
+        """Specs for ``args=`` with which one code serves the shapes that were compiled; empty for fewer than three."""
+        return _specs([each.arguments for each in self.compilations]) if self.title.startswith(_SIZED) else {}
+
     def __str__(self) -> str:
-        return "\n".join([f"{self.title}, {self.calls} calls", *map(str, self.compilations)])
+        advice = [f"one compilation serves all of these sizes with args={self.specs!r}"] if self.specs else []
+        return "\n".join([f"{self.title}, {self.calls} calls", *map(str, self.compilations), *advice])
 
 
 class Journal:
@@ -169,6 +180,29 @@ def _kinds(arguments: Arguments) -> str:
     parts = [(leaf.argument, f"{leaf.place}: {_kind(leaf.value)}") for leaf in arguments.leaves]
     parts += [(static.argument, f"{static.place}={static.value!r:.40}") for static in arguments.statics]
     return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def _specs(signatures: Sequence[str]) -> dict[str, str]:
+    """Specs of named sizes that all ``signatures``, of one structure, are cases of; empty for few or unlike ones.
+
+    >>> _specs(["x: float64[3,2], y: float64[3]", "x: float64[5,2], y: float64[5]", "x: float64[8,2], y: float64[8]"])
+    {'x': 'float64[N,2]', 'y': 'float64[N]'}
+    """
+    signatures = [*dict.fromkeys(signatures)]
+    rows = [re.findall(r"(?:^|, )(\w+): (\w+)(?:\[([\d,]*)\])?(?=,|$)", each) for each in signatures]
+    forms = {tuple((name, dtype, extents.count(",")) for name, dtype, extents in row) for row in rows}
+    whole = all(each.count(": ") == len(row) and "=" not in each for each, row in zip(signatures, rows, strict=True))
+    if len(signatures) < _SHAPES or len(forms) > 1 or not whole:
+        return {}
+    names: dict[tuple[str, ...], str] = {}
+    specs = {}
+    for place, (argument, dtype, extents) in enumerate(rows[0]):
+        axes = list(zip(*(row[place][2].split(",") for row in rows), strict=True)) if extents else []
+        for axis in axes:
+            if len(set(axis)) > 1 and axis not in names:
+                names[axis] = f"N{len(names)}" if names else "N"
+        specs[argument] = f"{dtype}[{','.join(names.get(axis, axis[0]) for axis in axes)}]" if axes else dtype
+    return specs if names else {}
 
 
 def _kind(value: Any) -> str:

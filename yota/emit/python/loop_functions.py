@@ -130,12 +130,12 @@ class _Writer:
         back = "[::-1]" if region.backwards else ""
         given = owner(self.rows[0]) + back
         items = self.lowering.items.get(self.op.result, {})
-        names = [self._name(items.get(number, ())) for number in range(len(body.outputs))]
+        read = {number: self._name(found) for number, found in items.items() if found}
         found = self.names.fresh("partial")
         lines = [f"{found} = np.{op.name}.accumulate(np.concatenate(([{self.initial[0]}], {given})))"]
-        lines += [f"{names[0]} = {found}[-1]"]
-        for name, output in zip(names[1:], body.outputs[1:], strict=True):
-            lines.append(f"{name} = {found}[{'1:' if output == op.result else ':-1'}]{back}")
+        for number, name in sorted(read.items()):
+            part = "1:" if body.outputs[number] == op.result else ":-1"
+            lines.append(f"{name} = {found}[{part}]{back}" if number else f"{name} = {found}[-1]")
         results = tuple(each for found in items.values() for each in found)
         return Step((*self.lowering.remark(self.op), *marked(lines, *results)), (), ())
 

@@ -155,7 +155,7 @@ def _diagonal(v: Value, own: str, wanted: str, shape: tuple[int, ...]) -> Value:
 def coproduct(x: Value, axis: Any = None) -> Value:
     """For each element the product of all *other* elements along ``axis``: exact where some are zero.
 
-    A tree of pairwise products: linear work, a number of ops that grows with the logarithm of the extent.
+    The products of all ahead of an element times those of all behind it.
     """
     shape = x.shape
     axes = axes_of(axis, len(shape))
@@ -169,21 +169,16 @@ def coproduct(x: Value, axis: Any = None) -> Value:
 
 def _coproduct(x: Value) -> Value:
     """The product of all other elements along the last axis."""
-    levels = [x]
-    while (length := levels[-1].shape[-1]) > 1:
-        top, half = levels[-1], length // 2
-        paired = top.part(0, half) * top.part(half, 2 * half)
-        levels.append(joined([paired, *([top.part(2 * half, length)] if length % 2 else [])]))
-    last = levels.pop()
-    others = last.of_dtype(1)
-    others = others.do("broadcast_to", shape=last.shape) if last.shape else others
-    for level in reversed(levels):
-        length = level.shape[-1]
-        half = length // 2
-        above = others.part(0, half)
-        pieces = [above * level.part(half, 2 * half), above * level.part(0, half)]
-        others = joined([*pieces, *([others.part(half, half + 1)] if length % 2 else [])])
-    return others
+    axis = len(x.shape) - 1
+    ahead, behind = (_shifted(each.do("cumprod", axis=axis), axis, -1, 1) for each in (x, _reversed(x, axis)))
+    return ahead * _reversed(behind, axis)
+
+
+def _reversed(x: Value, axis: int) -> Value:
+    """``x`` from the end of ``axis`` to its beginning."""
+    index = [Slice(0, extent) for extent in x.shape]
+    index[axis] = Slice(x.shape[axis] - 1, None, -1)
+    return x.do("getitem", index=tuple(index))
 
 
 @macro("v")

@@ -143,9 +143,12 @@ def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
     a, b = _matrix(trace, a), trace.traced(b)
     height, width = a.shape
     cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rcond is None else float(rcond)
-    solution = _apply(trace, "lstsq_solution", a, b, rcond=cutoff)
     values = np.linalg.svdvals(a)
     rank = int(np.count_nonzero(values > max(cutoff, 0.0) * np.max(values)))
+    if trace.sizes is not None and rank == width and cutoff <= np.finfo(a.dtype).eps * max(a.shape):
+        # A matrix of full rank has one solution: it does not depend on a cutoff that is no expression of sizes.
+        cutoff = float(np.finfo(a.dtype).eps)
+    solution = _apply(trace, "lstsq_solution", a, b, rcond=cutoff)
     residuals: Any = np.zeros(0, values.dtype)
     if rank == width and height > width:
         rest = np.abs(np.matmul(a, solution) - b)

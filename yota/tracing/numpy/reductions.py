@@ -261,21 +261,48 @@ def _nanvar(
 implements(np.nanstd)(lambda trace, a, *args, **keywords: root(trace, np.nanvar(trace.traced(a), *args, **keywords)))
 
 
+_PLAIN_MEDIAN = np.median._implementation
+
+
+@implements(np.median)
+def _median(
+    trace: Trace, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Any:
+    """Where sizes have names, both elements in the middle are read, which are one if their number is odd."""
+    a = trace.traced(a)
+    if trace.sizes is None or a.dtype.kind != "f" or not a.size:
+        return _PLAIN_MEDIAN(a, axis, None, overwrite_input, keepdims)
+    axes, rows = _rows(a, axis)
+    ordered, count = np.sort(rows, axis=-1), rows.shape[-1]
+    median = 0.5 * ordered[..., (count - 1) // 2] + 0.5 * ordered[..., count // 2]
+    median = np.where(np.isnan(ordered[..., -1]), np.asarray(math.nan, a.dtype), median)
+    return _with_axes(median, a, axes) if keepdims else median
+
+
+def _rows(a: Any, axis: Any) -> tuple[tuple[int, ...], Any]:
+    """The axes that are reduced, and the array with all of them as the last one."""
+    axes = axes_of(axis, a.ndim)
+    rest = tuple(extent for place, extent in enumerate(a.shape) if place not in axes)
+    moved = np.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim))
+    return axes, np.reshape(moved, (*rest, math.prod(a.shape[place] for place in axes)))
+
+
+def _with_axes(result: Any, a: Any, axes: tuple[int, ...]) -> Any:
+    """A reduction of ``a`` with the reduced axes as axes of one element."""
+    return np.reshape(result, tuple(1 if place in axes else extent for place, extent in enumerate(a.shape)))
+
+
 @implements(np.nanmedian)
 def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     a = trace.traced(a)
     if a.dtype.kind != "f" or not a.size:
         return np.nanquantile(a, 0.5, axis=axis, keepdims=keepdims)
     # All rows at once: NumPy itself goes through them one by one.
-    axes = axes_of(axis, a.ndim)
-    rest = tuple(extent for place, extent in enumerate(a.shape) if place not in axes)
-    rows = np.reshape(np.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim)), (*rest, -1))
+    axes, rows = _rows(a, axis)
     count = np.sum(np.logical_not(np.isnan(rows)), axis=-1, keepdims=True)
     # What is no number comes last; a row without numbers ends in one at place -1.
     ordered = np.sort(rows, axis=-1)
     middle = [np.take_along_axis(ordered, place, -1)[..., 0] for place in ((count - 1) // 2, count // 2)]
     middle[1] = np.where(count[..., 0] == 0, middle[0], middle[1])
     median = 0.5 * middle[0] + 0.5 * middle[1]
-    if not keepdims:
-        return median
-    return np.reshape(median, tuple(1 if place in axes else extent for place, extent in enumerate(a.shape)))
+    return _with_axes(median, a, axes) if keepdims else median

@@ -55,9 +55,15 @@ def _is_finite(trace: Trace, values: Any) -> bool:
     return trace.is_constant(variable) and bool(np.all(np.isfinite(trace.values[variable])))
 
 
+_FULL = (2, "full")
+"""The mode in which either array may be the longer one."""
+
+
 @implements(np.convolve)
 def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     a, v = (_line(trace, each, "convolve") for each in (a, v))
+    if mode in _FULL:
+        return trace.apply(trace.registry.primitive("convolve"), (a, v))
     if len(v) > len(a):
         a, v = v, a
     return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
@@ -98,6 +104,8 @@ def _slopes(f: Any, points: Any, axis: int, edge_order: int) -> Any:
 @implements(np.correlate)
 def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = (_line(trace, each, "correlate") for each in (a, v))
+    if mode in _FULL:
+        return trace.apply(trace.registry.primitive("convolve"), (a, np.flip(np.conjugate(v))))
     if len(v) <= len(a):
         return _section(trace, a, np.conjugate(v), mode, (len(v) - 1) // 2)
     return _section(trace, np.flip(np.conjugate(v)), np.flip(a), mode, len(a) // 2)
@@ -117,14 +125,13 @@ def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
 
     ``a`` is not the shorter one; ``before`` is how many places of "full" precede those of "same".
     """
-    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
-    if mode not in ("valid", "same", "full"):
+    mode = {0: "valid", 1: "same"}.get(mode, mode)
+    if mode not in ("valid", "same"):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
     registry = trace.registry
     if mode == "valid":
         return trace.apply(registry.primitive("correlate"), (a, np.conjugate(v)))
-    full = trace.apply(registry.primitive("convolve"), (a, np.flip(v)))
-    return full if mode == "full" else full[before : before + len(a)]
+    return trace.apply(registry.primitive("convolve"), (a, np.flip(v)))[before : before + len(a)]
 
 
 @implements(np.bincount)

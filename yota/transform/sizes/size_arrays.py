@@ -56,6 +56,7 @@ def _candidates(arrays: Sequence[Any], extents: list[str], samples: Samples) -> 
     if len(extents) == 1:
         yield from _lines(arrays, extents[0], samples, cast)
     if len(extents) == 2:
+        yield _sum(arrays, extents, samples) if dtype == np.int64 else None
         yield from _planes(arrays, extents, samples, cast)
 
 
@@ -136,6 +137,18 @@ def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: s
             yield _as(f"np.where({text} == 1.0, {one}, {other})", cast)
     if rows == columns:
         yield from _triangles(arrays, rows, samples, cast)
+
+
+def _sum(arrays: Sequence[Any], extents: list[str], samples: Samples) -> str | None:
+    """A column plus a row, as the positions of windows."""
+    if any(not array.size or (array - array[:1] != array[:, :1] - array[0, 0]).any() for array in arrays):
+        return None
+    column = array_text([array[:, 0] for array in arrays], samples)
+    row = array_text([array[0] - array[0, 0] for array in arrays], samples)
+    if column is None or row is None:
+        return None
+    shape = ", ".join(extents)
+    return f"np.broadcast_to(({column})[:, None], ({shape})) + np.broadcast_to(({row})[None], ({shape}))"
 
 
 def _triangles(arrays: Sequence[Any], size: str, samples: Samples, cast: str) -> Iterator[str]:
