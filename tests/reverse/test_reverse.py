@@ -68,3 +68,50 @@ def test_adjoints_of_another_shape_are_refused(  # type: ignore[no-untyped-def]
     monkeypatch.setattr("yota.rules.registry._default", known)
     with pytest.raises(RuleError, match=message):
         yota.gradient(lambda a: np.sum(module.my_product(a, np.ones(shape[1]))))(np.ones(shape))
+
+
+X = np.array([0.0, 1.0, 2.0, 0.0, -1.0, 4.0])
+AT = np.array([1, 2, 5])
+READ = {
+    "mask": lambda y, x: y[x > 0],
+    "gather": lambda y, x: y[AT],
+    "take": lambda y, x: np.take(y, AT),
+    "compress": lambda y, x: np.compress(x > 0, y),
+    "reshaped": lambda y, x: np.reshape(y, (2, 3)).T[[1, 2, 2], [0, 0, 1]],
+    "two reads": lambda y, x: np.array([1.0, 1.0, 0.5]) * y[AT] + 0.5 * np.concatenate([np.zeros(2), y[5:]]),
+    "sorted": lambda y, x: y[np.argsort(x)][3:],
+    "negative": lambda y, x: -((3.0 * -y)[AT]) / 3.0,
+}
+POLES = {
+    "divide": (lambda x: 1 / x, lambda x: -1 / x**2),
+    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+    "log": (np.log, lambda x: 1 / x),
+    "chain": (lambda x: np.exp(-np.sqrt(1 / x)), lambda x: 0.5 * x**-1.5 * np.exp(-np.sqrt(1 / x))),
+    "product": (lambda x: x * (1 / x) * np.log(x), lambda x: 1 / x),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("pole", POLES)
+@pytest.mark.parametrize("read", READ)
+def test_what_is_not_read_has_no_adjoint(read, pole, target):
+    (function, rate), taken = POLES[pole], READ[read]
+    with np.errstate(all="ignore"):
+        found = yota.gradient(lambda x: np.sum(taken(function(x), x)), target=target)(X)
+    exact = np.zeros(6)
+    exact[AT] = rate(X[AT])
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
+
+
+def test_what_is_not_read_has_no_adjoint_by_any_operand():
+    weights = np.arange(6.0)
+    with np.errstate(all="ignore"):
+        both = yota.gradient(lambda x, w: np.sum((w * (1 / x))[x > 0]), wrt=(0, 1))(X, weights)
+        bent = yota.hessian(lambda x: np.sum((1 / x)[x > 0]))(X)
+        turned = yota.gradient(lambda z: np.real(np.sum((2j * (1 / z))[AT])))(X + 0j)
+    on = X > 0
+    positive = np.where(on, X, 1.0)
+    np.testing.assert_allclose(both[0], np.where(on, -weights / positive**2, 0.0), rtol=1e-14)
+    np.testing.assert_allclose(both[1], np.where(on, 1 / positive, 0.0), rtol=1e-14)
+    np.testing.assert_allclose(bent, np.diag(np.where(on, 2 / positive**3, 0.0)), rtol=1e-13)
+    np.testing.assert_allclose(turned[AT], np.conj(-2j / X[AT] ** 2), rtol=1e-13)

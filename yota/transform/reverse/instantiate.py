@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,9 +17,12 @@ from yota.rules.algebras.emitted import Absent, Static, expand
 from yota.rules.algebras.emitted import contribution as adjoint
 from yota.rules.language.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
-from yota.transform.reverse.masking import choice
+from yota.transform.reverse.masking import narrowed
 
 __all__ = ["contribution", "contributions", "partial"]
+
+_DEEPEST = 4
+"""So many ops back a factor is looked at."""
 
 
 def contribution(
@@ -54,7 +58,10 @@ def contributions(
     for position in positions:
         found = partial(builder, registry, op, position) if op.primitive.elementwise and not op.static else None
         if found is not None:
-            found = _times(builder, adjoints[0], found)
+            sharp = bool(builder.types[op.result].shape) and (
+                _is_sharp(builder, registry, op) or (found in op.operands and _is_from_sharp(builder, registry, found))
+            )
+            found = _times(builder, adjoints[0], found, sharp=sharp)
         else:
             names = names or _Names(builder, _rule(builder, registry, op), op)
             found = _by_rule(builder, registry, op, position, names, adjoints)
@@ -316,18 +323,36 @@ def _handle(builder: TapeBuilder, value: Any) -> int:
     return builder.constant(value.value) if isinstance(value, Static) else int(value)
 
 
-def _times(builder: TapeBuilder, adjoint: int, partial: int) -> int | None:
+def _is_sharp(builder: TapeBuilder, registry: Registry, op: Op) -> bool:
+    """Whether a partial may be infinite: the rule has points without a derivative, or domains that end."""
+    rule = _rule(builder, registry, op)
+    domains = (each.domain for each in rule.operands)
+    return bool(rule.kinks) or any(each is not None and math.isfinite(min(-each.low, each.high)) for each in domains)
+
+
+def _is_from_sharp(builder: TapeBuilder, registry: Registry, variable: int) -> bool:
+    """Whether a factor may be infinite: an op that made it has such a partial."""
+    for _ in range(_DEEPEST):
+        op = builder.definition(variable)
+        if op is None or not op.operands:
+            return False
+        if op.primitive.elementwise and _is_sharp(builder, registry, op):
+            return True
+        variable = op.operands[-1]
+    return False
+
+
+def _times(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool = True) -> int | None:
     value = builder.constants.get(partial)
     if isinstance(value, (bool, int, float)):
         if value == 0:
             return None
         if value == 1:
             return adjoint
-    chosen = choice(builder, adjoint)
-    if chosen is not None:
-        # A partial that is infinite or no number where its adjoint is 0 must not count there.
-        inner = _times(builder, chosen.inner, partial)
-        return None if inner is None else chosen.of(builder, inner)
+    found = narrowed(builder, adjoint, partial, sharp=sharp)
+    if found is not None:
+        parts = [each for pair in found.pairs if (each := _times(builder, *pair, sharp=sharp)) is not None]
+        return found.whole(parts) if len(parts) == len(found.pairs) else None
     return _product(builder, adjoint, partial)
 
 

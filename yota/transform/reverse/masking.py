@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from yota.ir.catalog import primitive
+from yota.ir.extents import UndecidedError
+from yota.ir.indexing import pieces_of
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
 
-__all__ = ["choice"]
+__all__ = ["choice", "narrowed"]
+
+_MOST = 8
+"""Reads of an array that are multiplied one by one."""
+_DEEPEST = 16
+"""So many ops back an adjoint is looked at."""
+_PRODUCTS = (primitive("multiply"), primitive("negative"))
+"""What takes adjoints from results to operands; the adjoint comes first."""
+_MOVED = (AccessMap.RESHAPE, AccessMap.TRANSPOSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +76,85 @@ def choice(builder: TapeBuilder, variable: int) -> Choice | None:
         if isinstance(zero, (bool, int, float)) and zero == 0:
             return Choice(op, op.operands[position], position)
     return None
+
+
+class Narrowed(NamedTuple):
+    """The product of an adjoint and a partial, where the adjoint is not zero anyway.
+
+    pairs: adjoints with their partials, there.
+    whole: writes the product from those of the pairs.
+    """
+
+    pairs: Sequence[tuple[int, int]]
+    whole: Callable[[Sequence[int]], int]
+
+
+def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -> Narrowed | None:
+    """What to multiply in the place of ``adjoint`` and ``partial``, if the adjoint is zero in known places.
+
+    A partial that is infinite or no number there must not count. Of an array that is read at an index, and of other
+    shapes of it, that takes more code: it is done if the partial is ``sharp``, which is to say that it may be infinite.
+    """
+    chosen = choice(builder, adjoint)
+    if chosen is not None:
+        return Narrowed([(chosen.inner, partial)], lambda found: chosen.of(builder, found[0]))
+    op = builder.definition(adjoint)
+    if op is None or not sharp or not _is_masked(builder, adjoint):
+        return None
+    if op.access is AccessMap.SCATTER:
+        return _read(builder, op, partial)
+    if op.access is AccessMap.ELEMENTWISE:
+        if any(builder.types[each].is_complex for each in (adjoint, partial)):
+            return None
+        # A product before did not need it.
+        return narrowed(builder, op.operands[0], builder.emit(op.primitive, (*op.operands[1:], partial)), sharp=True)
+    moved = op.operands[0]
+    static: dict[str, Any] = {"shape": builder.types[moved].shape}
+    if op.access is AccessMap.TRANSPOSE:
+        static = {"axes": tuple(map(int, np.argsort(op.keyword("axes"))))}
+    back = _whole(builder, partial, builder.types[adjoint].shape)
+    back = builder.emit(op.primitive, (back,), static) if builder.types[back].shape else back
+    return Narrowed([(moved, back)], lambda found: builder.emit(op.primitive, found, op.static))
+
+
+def _is_masked(builder: TapeBuilder, variable: int) -> bool:
+    """Whether a variable is zero in known places: read at an index, chosen, or a product with such a variable."""
+    for _ in range(_DEEPEST):
+        op = builder.definition(variable)
+        if op is None or not builder.types[variable].shape:
+            return False
+        if op.access is AccessMap.SCATTER or choice(builder, variable) is not None:
+            return True
+        if op.access not in _MOVED and op.primitive not in _PRODUCTS:
+            return False
+        variable = op.operands[0]
+    return False
+
+
+def _read(builder: TapeBuilder, op: Op, partial: int) -> Narrowed | None:
+    """The pieces of a scatter with what they meet of the partial, unless that takes more products than it has."""
+    pieces, shape = pieces_of(op.operands, op.keyword("indices")), op.keyword("shape")
+    try:
+        if len(pieces) > _MOST or sum(builder.types[piece].size for piece, _, _ in pieces) > math.prod(shape):
+            return None
+    except UndecidedError:
+        return None
+    partial = _whole(builder, partial, shape)
+    pairs = []
+    for piece, places, index in pieces:
+        is_array = bool(builder.types[partial].shape)
+        met = builder.emit(primitive("getitem"), (partial, *places), {"index": index}) if is_array else partial
+        pairs.append((piece, met))
+
+    def whole(found: Sequence[int]) -> int:
+        operands = [each for inner, (_, places, _) in zip(found, pieces, strict=True) for each in (inner, *places)]
+        return builder.emit(op.primitive, operands, op.static)
+
+    return Narrowed(pairs, whole)
+
+
+def _whole(builder: TapeBuilder, partial: int, shape: tuple[int, ...]) -> int:
+    """A partial in the shape of its adjoint, unless it is a number."""
+    if builder.types[partial].shape in ((), shape):
+        return partial
+    return builder.emit(primitive("broadcast_to"), (partial,), {"shape": shape})
