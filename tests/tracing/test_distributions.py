@@ -326,3 +326,13 @@ def test_code_of_scipy_that_selects_from_plain_arrays_by_traced_truths():
     value, found = yota.value_and_grad(width)(1.3)
     assert value == pytest.approx(width(1.3), rel=1e-12)
     assert found == pytest.approx(slope(width, (1.3,), 0), rel=1e-6)
+
+
+def quantile(q, loc):
+    return scipy.stats.zipf.ppf(q, 2.5, loc)
+
+
+def test_quantiles_that_scipy_searches_for_are_steps():
+    fg = yota.value_and_grad(quantile, wrt=("q", "loc"), dynamic=True)
+    for q in (0.3, 0.9, 0.97):
+        assert fg(q, 0.25) == (quantile(q, 0.25), (0.0, 1.0))

@@ -12,6 +12,8 @@ import scipy.spatial.distance as di
 import scipy.spatial.transform as tr
 import scipy.special as sp
 import scipy.stats as st
+from scipy import optimize as opt
+from scipy.cluster import hierarchy as hc
 from scipy.cluster import vq
 from scipy.spatial import KDTree
 
@@ -274,6 +276,8 @@ def outcome(call, names, given):
         "tree": TREE,
         "ms": st.mstats,
         "vq": vq,
+        "hc": hc,
+        "opt": opt,
         "sp": sp,
     }
     result = eval(call, {**modules, **dict(zip(names, given, strict=True))})
@@ -337,3 +341,24 @@ def test_equal_parameters_of_jacobis_nodes_have_slopes_of_their_own(a):
         for slope, (left, right) in zip(found, ((1, 0), (0, 1)), strict=True):
             ends = [loss(a + k * h * left, a + k * h * right) for k in (-2, -1, 1, 2)]
             assert slope == pytest.approx((ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h), rel=1e-7)
+
+
+def test_pivots_that_are_arguments_are_a_guard():
+    b = np.arange(1.0, 5.0)
+    lu, swaps = la.lu_factor(A + 3 * np.eye(4))
+    value, slopes = yota.value_and_grad(lambda lu, swaps: np.sum(la.lu_solve((lu, swaps), b)), wrt="lu")(lu, swaps)
+    assert value == pytest.approx(np.sum(la.lu_solve((lu, swaps), b)), rel=1e-12)
+    step = 1e-6 * np.cos(np.arange(16.0)).reshape(4, 4)
+    ahead, behind = (np.sum(la.lu_solve((lu + sign * step, swaps), b)) for sign in (1, -1))
+    assert np.sum(slopes * step) == pytest.approx((ahead - behind) / 2, rel=1e-6)
+
+
+def test_counts_in_bins_of_two_axes():
+    edges = [[0.0, 0.5, 1.0], [2.0, 2.5, 3.0]]
+
+    def counted(x, y):
+        return st.binned_statistic_2d(x, y, x * y, "mean", bins=edges).statistic[0, 0]
+
+    x, y = np.array([0.1, 0.2, 0.1, 0.6]), np.array([2.1, 2.6, 2.3, 2.2])
+    assert counted(x, y) == pytest.approx((0.21 + 0.23) / 2)
+    np.testing.assert_allclose(yota.gradient(counted)(x, y), [1.05, 0, 1.15, 0])

@@ -47,7 +47,7 @@ def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> 
 
 @implements(np.ravel_multi_index)
 def _ravel_multi_index(trace: Trace, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    extents = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    extents = (dims,) if np.ndim(dims) == 0 else tuple(dims)
     modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
     result: Any = 0
     pairs = list(zip(multi_index, extents, modes, strict=True))

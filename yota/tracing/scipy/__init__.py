@@ -2,6 +2,7 @@
 
 from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     bands,
+    clusters,
     compiled_methods,
     discrepancies,
     distributions,
@@ -16,6 +17,7 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     ndimage,
     quadrature,
     scipy_linalg,
+    sequences,
     sparse_sums,
     sparsetools,
     spatial,

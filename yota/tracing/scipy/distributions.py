@@ -150,6 +150,15 @@ def _recording(base: Any, method: str) -> Any:
     return on_traced(original, record)
 
 
+def _step(trace: Trace, self: Any, q: Any, *shapes: Any) -> Any:
+    """The smallest whole number at which a distribution function reaches ``q``: that it does is a guard."""
+    places = concrete(trace, (q, *shapes))
+    with paused():
+        found = self._ppfvec(*places)
+    bool(np.all((self._cdf(found, *shapes) >= q) & (self._cdf(found - 1, *shapes) < q)))
+    return found
+
+
 def _expect(
     trace: Trace,
     self: Any,
@@ -181,6 +190,11 @@ def _expect(
 
 
 @functools.cache
+def _stepping(base: Any) -> Any:
+    return on_traced(base._ppf, _step)
+
+
+@functools.cache
 def _expecting(base: Any) -> Any:
     return on_traced(base.expect, _expect)
 
@@ -193,4 +207,5 @@ def replacements() -> list[tuple[Any, str, Any]]:
     methods = {module.rv_continuous: ("logpdf", "pdf", *_INVERSE), module.rv_discrete: ("logpmf", "pmf")}
     found = [(base, name, _recording(base, name)) for base, own in methods.items() for name in (*own, *_OUTSIDE)]
     found.append((module.rv_continuous, "expect", _expecting(module.rv_continuous)))
+    found.append((module.rv_discrete, "_ppf", _stepping(module.rv_discrete)))
     return found + multivariate.replacements()

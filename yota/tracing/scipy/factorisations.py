@@ -268,19 +268,18 @@ def _lu_solve(trace: Trace, lu_and_piv: Any, b: Any, trans: int) -> Any:
 
 
 def _order(trace: Trace, swaps: Any, count: int) -> Any:
-    """The order of rows that swaps one after the other amount to; that of traced ones is found where they came from."""
-    if not is_tracer(swaps):
-        places = np.arange(count)
-        for row, other in enumerate(swaps):
-            places[[row, other]] = places[[other, row]]
-        return np.argsort(places)
-    builder = trace.builder
-    item = builder.definition(trace.lift(swaps))
-    made = None if item is None or item.access != AccessMap.ITEM else builder.definition(item.operands[0])
-    if made is None or made.name != "_lu_swaps":
-        raise trace.unrecorded(
-            "scipy.linalg.lu_solve with traced pivots that do not come from lu_factor as they are",
-            "Pass what scipy.linalg.lu_factor gave.",
-        )
-    matrix = made.operands[0]
-    return _factors(trace, trace.wrap(matrix, trace.values[matrix]))[0]
+    """The order of rows that swaps one after the other amount to.
+
+    That of traced ones is found where they came from; other traced ones are guards.
+    """
+    if is_tracer(swaps):
+        builder = trace.builder
+        item = builder.definition(trace.lift(swaps))
+        made = None if item is None or item.access != AccessMap.ITEM else builder.definition(item.operands[0])
+        if made is not None and made.name == "_lu_swaps":
+            matrix = made.operands[0]
+            return _factors(trace, trace.wrap(matrix, trace.values[matrix]))[0]
+    places = np.arange(count)
+    for row, other in enumerate(map(int, swaps)):
+        places[[row, other]] = places[[other, row]]
+    return np.argsort(places)

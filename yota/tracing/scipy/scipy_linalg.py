@@ -84,12 +84,12 @@ def _assumed(trace: Trace, name: str, a: Any, kind: str | None, lower: bool) -> 
 @records("scipy.linalg", "lstsq")
 def _lstsq(trace: Trace, a: Any, b: Any, cond: Any, lapack_driver: Any) -> Any:
     a, b = trace.traced(a), trace.traced(b)
-    if a.ndim != 2 or lapack_driver == "gelsy":
-        raise trace.unrecorded("scipy.linalg.lstsq of stacked matrices or by gelsy", "Write a loop.")
+    if a.ndim != 2:
+        raise trace.unrecorded("scipy.linalg.lstsq of stacked matrices", "Write a loop.")
     cutoff = float(np.finfo(np.result_type(a.dtype, np.float32)).eps) if cond is None else float(cond)
     found, residuals, rank, singular = np.linalg.lstsq(a, b, cutoff)
     full = residuals.size and b.ndim == 1
-    return found, residuals[0] if full else residuals, rank, singular
+    return found, residuals[0] if full else residuals, rank, None if lapack_driver == "gelsy" else singular
 
 
 @records("scipy.linalg", "norm")
