@@ -14,7 +14,7 @@ import yota
 from benchmarks.survey.calls import Call, call_of
 from benchmarks.survey.examine import examine
 from benchmarks.survey.examples import Observer, observe
-from benchmarks.survey.page import page, reason, version
+from benchmarks.survey.page import _section, page, reason, version
 from benchmarks.survey.report import message_of, refusals, shares
 
 sklearn = pytest.importorskip("sklearn")
@@ -36,10 +36,20 @@ def groups():
         if line.startswith("## "):
             module = line[3:]
         elif line.startswith(": `"):
-            found |= {f"{module}.{name}": words for name in re.findall(r"`(.+?)`", line)}
-        elif row := re.match(r"\| `(.+?)` \| (\w+) \|", line):
-            found[f"{module}.{row[1]}"] = row[2]
-        words = line
+            found |= {f"{module}.{name}": words for name in names_in(line)}
+        elif row := re.match(r"\| (`.+?) \| (\w+) \|", line):
+            found |= {f"{module}.{name}": row[2] for name in names_in(row[1])}
+        words = line.partition(":")[0]
+    return found
+
+
+def names_in(text):
+    """Names of functions, and of ``owners: methods``."""
+    found = []
+    for part in text.removeprefix(": ").split("; "):
+        owners, _, methods = part.rpartition(": ")
+        owners = [f"{each}." for each in re.findall("`(.+?)`", owners)] or [""]
+        found += [owner + each for owner in owners for each in re.findall("`(.+?)`", methods)]
     return found
 
 
@@ -97,6 +107,36 @@ def test_each_kind_is_told_apart():
     assert outcome("np.eye(4)").kind == "no float"
     # At a kink, the place is moved.
     assert outcome("np.abs(x)", x=np.array([0.0, 1.0])).kind == "right"
+
+
+def test_a_function_of_one_triangle_is_compared_along_symmetric_steps():
+    given = [[2.0, 0.5j], [-0.5j, 1.0 + 0j]]
+    assert outcome("np.linalg.cholesky(x)", x=given).kind == "right"
+    assert outcome("np.linalg.cholesky(x)", x=np.array(given)).kind == "right"
+
+
+def test_plain_calls_that_take_long_are_no_fault_of_the_derivative():
+    import time
+
+    def sluggish(x):
+        end = time.process_time() + 0.05
+        while time.process_time() < end:
+            pass
+        return x
+
+    found = examine(Call("sample", "c0(x)", {"x": 0.5}, {"c0": sluggish}), seconds=0.2)
+    assert (found.kind, found.detail) == ("unknown", "plain calls for differences take more than 0.2 s")
+
+
+def test_the_page_lists_names_together():
+    found = [{"name": f"a.m.{name}", "module": "a.m", "kind": "right", "detail": ""} for name in ("f", "A.x", "B.x")]
+    found += [
+        {"name": f"a.m.{name}", "module": "a.m", "kind": "refused", "detail": f"a.py:1: `f`: a.m.{name} is not."}
+        for name in ("h", "g")
+    ]
+    text = "\n".join(_section("a.m", found))
+    assert ": `f`; `A`, `B`: `x`" in text
+    assert "| `g`, `h` | refused | it is not" in text
 
 
 def test_a_wrong_derivative_is_found(monkeypatch):

@@ -20,6 +20,11 @@ __all__ = ["Call", "call_of", "floating", "parts", "total_of"]
 
 _DEEPEST = 3
 _NUMBERS = itertools.count()
+_EXACT = {
+    "scipy.integrate.odeint": "rtol=1e-11, atol=1e-12",
+    "scipy.integrate.solve_ivp": "rtol=1e-10, atol=1e-12, t_eval=np.linspace(*{1}, 5)",
+}
+"""Arguments with which results do not depend on how long the steps of a solver are, by the other arguments."""
 
 
 @dataclass
@@ -77,8 +82,9 @@ def _callee(observed: Observed, call: Call, depth: int) -> str:
 
 def _arguments(observed: Observed, call: Call) -> str:
     texts = [_argument(value, call) for value in observed.arguments]
-    texts += [f"{key}={_argument(value, call)}" for key, value in observed.keywords.items()]
-    return ", ".join(texts)
+    named = {key: value for key, value in observed.keywords.items() if f"{key}=" not in _EXACT.get(observed.name, "")}
+    texts += [f"{key}={_argument(value, call)}" for key, value in named.items()]
+    return ", ".join([*texts, *filter(None, [_EXACT.get(observed.name, "").format(*texts)])])
 
 
 def _argument(value: Any, call: Call) -> str:

@@ -55,11 +55,11 @@ class Outcome:
     place: str = ""
 
 
-def examine(call: Call, seconds: float = 60.0) -> Outcome:
+def examine(call: Call, seconds: float = 30.0) -> Outcome:
     """What becomes of a call when it is differentiated."""
     if call.name in _NO_JUDGE:
         return Outcome(call.name, call.text, "unknown", _NO_JUDGE[call.name])
-    outcome = Outcome(call.name, call.text, "slow", "differences")
+    outcome = Outcome(call.name, call.text, "unknown", f"plain calls for differences take more than {seconds:g} s")
     try:
         with limited(seconds):
             return _examined(call)

@@ -29,14 +29,16 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after so many seconds of the processor's time."""
+    """Raise TimeoutError after so many seconds of the processor's time; an outer limit goes on afterwards."""
 
     def end(*_: Any) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
+    outer, _ = signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        rest, _ = signal.setitimer(signal.ITIMER_PROF, 0)
+        if outer:
+            signal.setitimer(signal.ITIMER_PROF, max(outer - (seconds - rest), 1e-3), 1.0)

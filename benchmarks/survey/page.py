@@ -20,6 +20,7 @@ The calls of public functions in the examples of the documentation are different
 and gradient are held against extrapolated differences with an estimate of their error, the second order too for a tenth
 of the calls. For functions whose documentation shows no call with a derivative, and for the methods of distributions,
 calls are written by hand. Plain calls take integrals by `scipy.integrate.quad` to 12 digits.
+Names after a colon are methods of the classes or distributions before it.
 
 right
 : value and gradient are right for all calls.
@@ -30,21 +31,22 @@ refused
 NaN
 : the value has NaN or infinite elements, and the gradient has NaN where differences of the others are known.
 
+slow
+: the first gradient takes more than 20 seconds.
+
 without derivative
-: the result is whole numbers, text, truth values, other objects, or random; it is piecewise constant; no argument is of
-  floating point; or differences tell nothing about the calls that there are.
+: the result is whole numbers, text, truth values, other objects, or random; it is piecewise constant; or no argument is
+  of floating point.
+
+not examined
+: the documentation has no call; the call does not repeat; differences tell nothing; or the plain calls for them take
+  more than 30 seconds.
 """
 _WITHOUT = {
-    "discrete": "whole numbers, truth values or text",
-    "constant": "piecewise constant",
-    "object": "other objects",
-    "random": "random",
-    "no float": "no argument of floating point",
-    "unknown": "differences tell nothing",
-    "no example": "no call",
-    "failed": "the call does not repeat",
+    **dict.fromkeys(("discrete", "constant", "object", "random", "no float"), "without derivative"),
+    **dict.fromkeys(("unknown", "no example", "failed"), "not examined"),
 }
-"""Why a function has no derivative here, the first that is so for one of its calls."""
+"""What the page says of functions that no call differentiates, the first that is so for one of their calls."""
 
 
 def page(found: list[Found]) -> str:
@@ -54,18 +56,13 @@ def page(found: list[Found]) -> str:
     modules = [module for module in MODULES if any(each["module"] == module for each in found)]
     lines = [
         _HEAD.format(versions=versions),
-        "| module | calls with a derivative | right | refused | NaN | slow |",
+        "| module | calls with a derivative | right | wrong | NaN | refused | slow | not examined |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for module in (*libraries.values(), *modules):
-        inner = [each for each in found if f"{each['module']}.".startswith(f"{module}.") or each["module"] == module]
-        inner = inner if module in libraries.values() else [each for each in inner if each["module"] == module]
-        counts = collections.Counter(each["kind"] for each in inner)
-        known = sum(counts[kind] for kind in DIFFERENTIABLE)
-        title = f"all of {module}" if module in libraries.values() else module
-        lines.append(
-            f"| {title} | {known} | {share(counts)} | {counts['refused']} | {counts['nan']} | {counts['slow']} |"
-        )
+    for library in libraries.values():
+        inner = [each for each in found if each["module"].partition(".")[0] == library]
+        lines.append(_counts(f"all of {library}", inner))
+    lines += [_counts(module, [each for each in found if each["module"] == module]) for module in modules]
     for module in modules:
         lines += [
             "",
@@ -74,36 +71,47 @@ def page(found: list[Found]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _counts(title: str, found: list[Found]) -> str:
+    counts = collections.Counter(each["kind"] for each in found)
+    known = sum(counts[kind] for kind in DIFFERENTIABLE)
+    rest = " | ".join(str(counts[kind]) for kind in DIFFERENTIABLE[1:])
+    apart = sum(counts[kind] for kind, words in _WITHOUT.items() if words == "not examined")
+    return f"| {title} | {known} | {share(counts)} | {rest} | {apart} |"
+
+
 def _section(module: str, found: list[Found]) -> list[str]:
     """What becomes of the functions of one module."""
     names: dict[str, list[Found]] = collections.defaultdict(list)
     for each in found:
         names[each["name"].removeprefix(f"{module}.")].append(each)
     groups: dict[str, list[str]] = collections.defaultdict(list)
-    rows = []
+    rows: dict[str, list[str]] = collections.defaultdict(list)
     for name, calls in sorted(names.items()):
         bad = [each for each in calls if each["kind"] in DIFFERENTIABLE and each["kind"] != "right"]
         if bad:
-            rows += list(dict.fromkeys(_row(name, each) for each in bad))
+            for row in dict.fromkeys(_row(name, each) for each in bad):
+                rows[row].append(name)
         elif any(each["kind"] == "right" for each in calls):
             groups["right"].append(name)
         else:
             kinds = {each["kind"] for each in calls}
-            groups[next(kind for kind in _WITHOUT if kind in kinds)].append(name)
+            groups[next(words for kind, words in _WITHOUT.items() if kind in kinds)].append(name)
     lines = [f"## {module}", ""]
-    if groups["right"]:
-        lines += ["right", f": {_listed(groups['right'])}", ""]
-    for kind, words in _WITHOUT.items():
-        if groups[kind]:
-            lines += [f"without derivative: {words}", f": {_listed(groups[kind])}", ""]
+    for words in ("right", *dict.fromkeys(_WITHOUT.values())):
+        if groups[words]:
+            lines += [words, f": {_listed(groups[words])}", ""]
     if rows:
-        lines += ["| function | | reason |", "| --- | --- | --- |", *rows, ""]
+        lines += ["| function | | reason |", "| --- | --- | --- |"]
+        lines += [f"| {_listed(names)} | {row} |" for row, names in rows.items()]
+        lines.append("")
     return lines[:-1]
 
 
 def _row(name: str, each: Found) -> str:
     kind = {"nan": "NaN"}.get(each["kind"], each["kind"])
-    return f"| `{name}` | {kind} | {reason(each['detail'])} |"
+    # A reason that does not name the function itself may be that of others too.
+    own = re.compile(rf"(?<![\w.])[\w.]+[.]{re.escape(name)}(?![\w.])")
+    return f"{kind} | {own.sub('it', reason(each['detail']))}"
 
 
 def reason(message: str) -> str:
@@ -115,7 +123,21 @@ def reason(message: str) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
+    """Functions, and then owners with their methods; owners that have the same ones stand together."""
+    methods: dict[str, list[str]] = collections.defaultdict(list)
+    for name in sorted(names):
+        owner, _, method = name.rpartition(".")
+        methods[owner].append(method)
+    owners: dict[str, list[str]] = collections.defaultdict(list)
+    for owner, inner in methods.items():
+        owners[_names(inner)].append(owner)
+    functions = _names(methods.pop("", []))
+    rest = [f"{_names(each)}: {inner}" for inner, each in owners.items() if each != [""]]
+    return "; ".join(filter(None, [functions, *rest]))
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def version(library: str) -> str:

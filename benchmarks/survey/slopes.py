@@ -14,7 +14,7 @@ from benchmarks.survey.calls import is_moving
 from yota.rules.laws.differences import noise, slope_along
 from yota.structures import flatten, is_leaf, rebuild
 
-__all__ = ["Slope", "directions", "moved", "slope"]
+__all__ = ["Slope", "directions", "moved", "slope", "symmetric", "symmetrised"]
 
 _STEPS, _PARTS = (2.0**-11, 2.0**-21, 2.0**-42), (5e-2, 1e-4, 1e-4)
 """Steps that must agree, as far as digits go, for a slope to be one, and to which part of it."""
@@ -53,10 +53,30 @@ def _direction(leaf: Any, random: np.random.Generator) -> Any:
 
 
 def symmetric(value: Any) -> bool:
-    """Whether an argument is a symmetric or Hermitian matrix, or a stack of them."""
-    if not isinstance(value, np.ndarray) or value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
-        return False
-    return bool(np.allclose(value, np.conj(np.swapaxes(value, -1, -2)), rtol=1e-12, atol=0))
+    """Whether an argument is a symmetric or Hermitian matrix or a stack of them, as an array or as lists."""
+    matrix = _matrix(value)
+    return matrix is not None and bool(np.allclose(matrix, np.conj(np.swapaxes(matrix, -1, -2)), rtol=1e-12, atol=0))
+
+
+def symmetrised(value: Any, steps: list[Any]) -> list[Any]:
+    """Steps of a symmetric argument, as which it stays symmetric: some functions read one triangle (docs/kinks.md)."""
+    whole = np.reshape(np.asarray(steps), np.shape(value))
+    even = whole + np.conj(np.swapaxes(whole, -1, -2))
+    if isinstance(value, np.ndarray):
+        return [even]
+    leaves = [leaf for _, leaf in flatten(value)]
+    return [each if isinstance(leaf, complex) else each.real for leaf, each in zip(leaves, even.flat, strict=True)]
+
+
+def _matrix(value: Any) -> Any:
+    """A square matrix or a stack of them; None for anything else."""
+    if not isinstance(value, np.ndarray) and not (isinstance(value, list) and isinstance(value[0], list)):
+        return None
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        return None
+    return found if found.ndim > 1 and found.shape[-1] == found.shape[-2] > 1 and found.dtype.kind in "fc" else None
 
 
 def moved(value: Any, steps: list[Any], h: float) -> Any:
@@ -92,6 +112,7 @@ def slope(along: Callable[[float], float]) -> Slope:
     # What the slopes on both sides differ by goes with the step; at a kink it stays.
     far, near = (abs(along(step) - 2 * middle + along(-step)) / step for step in (2.0**-14, 2.0**-18))
     smooth = smooth and near <= min(far / 4, 1e-3 * (abs(value) + abs(middle))) + 4 * digits * 2.0**18
-    error = max(error, digits / _STEPS[0], 0.0 if value else 1e-8 * abs(middle))
+    # An extrapolation can settle on a slope that short steps do not have.
+    error = max(error, digits / _STEPS[0], 0.0 if value else 1e-8 * abs(middle), abs(ends[1][1] - value) / 20)
     known = smooth and error <= 1e-3 * abs(value) + 1e-7 * abs(middle) + 1e-10
     return Slope(value, error) if known else Slope(math.nan, math.inf)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.survey.calls import Call
+from benchmarks.survey.public import resolved
 
 __all__ = ["written"]
 
@@ -57,7 +58,9 @@ def written(name: str) -> list[Call]:
     found = []
     for each, calls in _calls().items():
         if each == name or each.startswith(name + "."):
-            found += [_call(each, name, call) for call in calls]
+            # Of a class the text makes an object first; of an object such as a distribution it calls the method.
+            called = name if isinstance(resolved(name), type) else each
+            found += [_call(each, called, call) for call in calls]
     return found
 
 
