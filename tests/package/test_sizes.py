@@ -391,7 +391,7 @@ def test_jacobians_of_any_size() -> None:
         A, x = RANDOM.normal(size=shape), RANDOM.normal(size=shape[1])
         # The derivative of tanh is 1 - tanh^2.
         expected = (shape[1] * (1 - np.tanh(A @ x) ** 2))[:, None] * A
-        np.testing.assert_allclose(module.rows_jacobian(A, x), expected, rtol=1e-12)
+        np.testing.assert_allclose(module.rows_jacobian(A, x), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_strict_code_of_any_size_has_numpys_bits() -> None:

@@ -108,7 +108,8 @@ def _fault(
 def _trials_of(sized: Sized) -> list[Mapping[str, int]]:
     """Sizes at which a module is tried."""
     names = sized.samples.names
-    small = trials(names)[:-1]
+    # Those at which a decision comes out otherwise are mixed already.
+    small = trials(names)[: _FEW - 1 if sized.small else -1]
     if sized.subjects[0].call.loops:
         small = [dict.fromkeys(names, extent) for extent in range(1, _FEW_TRIPS)]
     # Beside the smallest those that a part of an array may not fit, and the next one.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from yota.transform.sizes.evaluation import evaluated
 if TYPE_CHECKING:
     import sympy
 
+_Terms: TypeAlias = "dict[tuple[str, ...], Fraction]"
+"""Monomials, each with a factor."""
 _DEGREE = 3
 _DIVISORS = (2, 3, 4, 5, 8, 10)
 _CLOSE = 4 * 2.0**-52
@@ -103,13 +106,13 @@ class Samples:
         """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
         if (shifted := self._shifted(values)) is not None:
             return shifted[1] >= -1
-        import sympy
-
         # In sizes less one, all of which are zero or more, no coefficient may pull it down.
         less = [{name: extent - 1 for name, extent in size.items()} for size in self.sizes]
         exact = [Fraction(value) for value in values]
-        found = exact[0] if len(set(exact)) == 1 else Samples(self.names, tuple(less))._polynomial(exact)
-        return found is not None and all(term >= 0 for term in sympy.expand(found).as_coefficients_dict().values())
+        if len(set(exact)) == 1:
+            return exact[0] >= 0
+        found = Samples(self.names, tuple(less))._polynomial(exact)
+        return found is not None and min(found.values()) >= 0
 
     def real(self, values: Sequence[float], close: float = _CLOSE) -> str | None:
         """Python text of a float, ``close`` to it: a polynomial, its reciprocal, or the square root of such."""
@@ -154,10 +157,10 @@ class Samples:
         return all(abs(result - value) <= close * abs(value) for result, value in zip(results, values, strict=True))
 
     def _exact(self, values: Sequence[Fraction]) -> sympy.Expr | None:
-        found = self._monomial(values)
-        return self._polynomial(values) if found is None else found
+        found = self._monomial(values) or self._polynomial(values)
+        return found and _expression(tuple(found.items()))
 
-    def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+    def _monomial(self, values: Sequence[Fraction]) -> _Terms | None:
         """A product of sizes times a line in one further size: numbers of elements are such, of any degree."""
         for count in range(len(self.names), 1, -1):
             for chosen in itertools.combinations(self.names, count):
@@ -169,7 +172,7 @@ class Samples:
                         return found
         return None
 
-    def _polynomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+    def _polynomial(self, values: Sequence[Fraction]) -> _Terms | None:
         """The polynomial of lowest degree through all samples, which must be more than it has coefficients."""
         for degree in range(1, _DEGREE + 1):
             monomials = list(_monomials(self.names, degree))
@@ -180,10 +183,10 @@ class Samples:
                 return found
         return None
 
-    def _combined(self, monomials: Sequence[tuple[str, ...]], values: Sequence[Fraction]) -> sympy.Expr | None:
+    def _combined(self, monomials: Sequence[tuple[str, ...]], values: Sequence[Fraction]) -> _Terms | None:
         """The sum of ``monomials``, each with a factor, that has ``values``."""
         found = _solved([[_value(each, size) for each in monomials] for size in self.sizes], values)
-        return None if found is None else _expression(monomials, found)
+        return None if found is None else dict(zip(monomials, found, strict=True))
 
     def _quotient(self, values: Sequence[Fraction]) -> sympy.Expr | None:
         """The simplest quotient of polynomials in a single size."""
@@ -200,8 +203,8 @@ class Samples:
                 right.append(lower[-1])
             found = _solved(rows, right)
             if found is not None:
-                lowest = _expression(under, [*found[len(over) :], Fraction(1)])
-                return _expression(over, found[: len(over)]) / lowest
+                lowest = _expression(tuple(zip(under, [*found[len(over) :], Fraction(1)], strict=True)))
+                return _expression(tuple(zip(over, found, strict=False))) / lowest
         return None
 
 
@@ -271,17 +274,20 @@ def _solved(rows: list[list[Fraction]], values: Sequence[Fraction]) -> list[Frac
     return [row[-1] for row in table[:width]]
 
 
-def _expression(monomials: Sequence[tuple[str, ...]], coefficients: Sequence[Fraction]) -> Any:
+@functools.lru_cache(1024)
+def _expression(terms: tuple[tuple[tuple[str, ...], Fraction], ...]) -> Any:
+    """The factored sum of monomials, each with a factor."""
     import sympy
 
-    terms = [
+    summands = [
         sympy.Rational(value.numerator, value.denominator)
         * sympy.prod(sympy.Symbol(name, integer=True) for name in monomial)
-        for monomial, value in zip(monomials, coefficients, strict=True)
+        for monomial, value in terms
     ]
-    return sympy.factor(sympy.Add(*terms))
+    return sympy.factor(sympy.Add(*summands))
 
 
+@functools.lru_cache(1024)
 def _parts(expression: Any) -> tuple[str, str]:
     """Numerator and denominator as text."""
     import sympy
