@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from yota.run.result import GradResult
     from yota.settings import configure
     from yota.testing import gradcheck
-    from yota.tracing.interpreter.interpreted import interpreted
     from yota.tracing.loops import fori, scan, while_loop
+    from yota.tracing.rewriting.interpreted import interpreted
 
 __all__ = [
     "Compiled",
@@ -78,7 +78,7 @@ _HOMES = {
     "to_cpu": "yota.run.device",
     "to_cuda": "yota.run.device",
     "gradcheck": "yota.testing",
-    "interpreted": "yota.tracing.interpreter.interpreted",
+    "interpreted": "yota.tracing.rewriting.interpreted",
     "update": "yota.api.update",
     "configure": "yota.settings",
     "simplegrad": "yota.api.simplegrad",

@@ -61,13 +61,13 @@ ctrace = trace
 def itrace(
     f: Callable[..., Any], *args: Any, primitives: Collection[Callable[..., Any]] | None = None, **kwargs: Any
 ) -> tuple[Any, Tape]:
-    """Interpret the source of ``f`` once and record its operations on a tape.
+    """Run ``f`` once from its source and record its operations on a tape.
 
     The value and the tape equal those of `trace`, but the source gives more information. Each op and each guard has
     its exact source expression, and assignments name variables. Functions are known wherever they come from, such as
     `math.sin` from a table. ``float(x)`` keeps its derivative. Functions wrapped by `functools.cache` or
-    `numpy.vectorize` are interpreted too. The functions of yours that ``f`` calls are interpreted; Python's standard
-    library, NumPy and SciPy run unchanged.
+    `numpy.vectorize` and the functions of yours that ``f`` calls run from their sources too; Python's standard library,
+    NumPy and SciPy run unchanged.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def itrace(
     Raises
     ------
     TracingError
-        If something cannot be recorded or interpreted; the message gives file, line and column.
+        If something cannot be recorded; the message gives file, line and column.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _recorded(
 ) -> tuple[Any, Tape]:
     function, hidden = with_receiver(function_of(f))
     if reads:
-        from yota.tracing.interpreter.interpreted import interpreted
+        from yota.tracing.rewriting.interpreted import interpreted
 
         function = interpreted(function)
     function, args = positional(function, (*hidden, *args), kwargs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from yota.structures import package_of
 from yota.tracing.captures import computing_plainly
 from yota.tracing.methods import ArrayMethods
-from yota.tracing.source_lines import caller
+from yota.tracing.source_lines import caller, is_rewritten
 
 _Form = TypeVar("_Form", bound=Callable[[Any], Any])
 _ABSENT: Any = object()
@@ -77,7 +76,8 @@ def answered(value: Any, protocol: str, *args: Any, **keywords: Any) -> Any:
     Where the user's code runs from its source, so does the protocol.
     """
     method = getattr(type(value), protocol)
-    form = method if isinstance(caller(3), FrameType) else source_form(method)
+    user = caller(3)
+    form = source_form(method) if user is None or is_rewritten(user) else method
     return NotImplemented if form is method else form(value, *args, **keywords)
 
 

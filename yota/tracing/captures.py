@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -123,11 +122,8 @@ class Captures:
 def name_of(value: Any) -> str | None:
     """The name by which the user's code knows an array, if it has one."""
     for user in users(sys._getframe(1), inside=True):
-        local, outside = (
-            (user.f_locals, user.f_globals) if isinstance(user, FrameType) else (user.variables, user.globals)
-        )
-        for name, other in [*local.items(), *outside.items()]:
-            if other is value and not name.startswith("_"):
+        for name, other in [*user.f_locals.items(), *user.f_globals.items()]:
+            if other is value and not name.startswith(("_", ".")):
                 return name
     return None
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.errors import TracingError
-from yota.ir.location import Location, where
+from yota.ir.location import Location, Span, where
 from yota.ir.tape import Guard
 from yota.tracing.bytecode import callee, consumer, is_call, running
 from yota.tracing.library_calls import library_call
-from yota.tracing.source_lines import ENTRY, Position, caller, here
+from yota.tracing.source_lines import ENTRY, Position, caller, here, is_rewritten, location_of
 from yota.tracing.writers import is_written_out
 
 if TYPE_CHECKING:
@@ -71,13 +71,13 @@ class FirstRun:
     def arrives(self, trace: Trace) -> bool:
         """Whether the second run is where the first one ended, about to do there what that could not."""
         here = caller()
-        if here is None or isinstance(here, FrameType) or not self._agrees(trace):
+        if here is None or not is_rewritten(here) or not self._agrees(trace):
             return False
-        location = here.location()
-        columns = location.column, location.end_column
+        location = location_of(here)
+        columns = (location.column, location.end_column) if isinstance(location, Span) else None
         self.over = any(
             (location.filename, location.line) == (name, line)
-            and (begin is None or end is None or columns == (begin + 1, end + 1))
+            and (begin is None or end is None or columns is None or columns == (begin + 1, end + 1))
             for name, line, begin, end in self._positions
         )
         return self.over

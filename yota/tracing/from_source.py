@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
 from yota.tracing.conversions import left
-from yota.tracing.interpreter.definition import is_marked
+from yota.tracing.rewriting.definition import is_marked
 from yota.tracing.source_lines import is_deep_file, is_library_file, is_own_file, passed
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Source:
     @functools.cached_property
     def function(self) -> Callable[..., Any]:
         """The form that runs from the source; the function itself where there is no source."""
-        # Only who needs it pays for the interpreter.
-        from yota.tracing.interpreter import interpreted as entry  # noqa: F401  (it brings all of it)
-        from yota.tracing.interpreter.call_rules import taken
+        # Only who needs it pays for it.
+        from yota.tracing.rewriting import interpreted as entry  # noqa: F401  (it brings all of it)
+        from yota.tracing.rewriting.native_calls import taken
 
         found: Callable[..., Any] = _replaced(self._function, taken)
         return found
@@ -55,13 +55,13 @@ class Source:
     @property
     def is_there(self) -> bool:
         """Whether there is a source to run from, and it is not what runs anyway."""
-        from yota.tracing.interpreter.definition import is_readable
+        from yota.tracing.rewriting.definition import is_readable
 
         return any(map(is_readable, self._users))
 
     def reads(self, frame: FrameType) -> bool:
         """Whether the code of a frame would run from its source too."""
-        from yota.tracing.interpreter.definition import is_readable_code
+        from yota.tracing.rewriting.definition import is_readable_code
 
         return self.is_there and is_readable_code(frame.f_code, frame.f_globals)
 

@@ -16,7 +16,7 @@ from yota.rules.language.display import template
 from yota.structures import package_of
 from yota.tracing.bytecode import is_call, resolved, running
 from yota.tracing.methods import is_traced
-from yota.tracing.source_lines import is_interpreter, is_library, is_own, passed
+from yota.tracing.source_lines import is_library, is_own, passed
 
 _MOST = 12
 """Parameters of a rule to paste."""
@@ -78,13 +78,13 @@ def library_call(frame: FrameType | None, *, parameters: bool = True) -> Library
     Without ``parameters`` nobody looks which hold traced values, which takes longer.
     """
     found = None
-    while frame is not None and is_library(frame) and not is_interpreter(frame):
+    while frame is not None and is_library(frame):
         if not is_own(frame):
             found = frame
         frame = frame.f_back
     if found is not None:
         return _of_frame(found, parameters)
-    if frame is None or is_interpreter(frame):
+    if frame is None:
         return None
     step = running(frame)
     return _of_call(frame, step.offset) if is_call(step) else None

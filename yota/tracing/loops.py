@@ -22,9 +22,9 @@ from yota.ir.types import TensorType, type_of
 from yota.optimize import dce
 from yota.tracing.current import current
 from yota.tracing.indices import offset
-from yota.tracing.interpreter import while_loops
 from yota.tracing.record import record
 from yota.tracing.results import ResultForm, taken_apart
+from yota.tracing.rewriting import traced_loops
 from yota.tracing.trace import Trace
 
 __all__ = ["fori", "scan", "while_loop"]
@@ -165,7 +165,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: A
     return _Recorder("while_loop", body, lambda index, carry, row: (body(carry), None), x, condition=condition).run()[0]
 
 
-while_loops.follows(while_loop)
+traced_loops.follows(while_loop)
 
 
 def _scanned(

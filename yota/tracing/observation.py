@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from ast import AST
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
 from yota.tracing.memory import owner_of
-from yota.tracing.source_lines import activation_of, caller, is_library, is_own, kinds, location_of, users
-
-if TYPE_CHECKING:
-    from yota.tracing.interpreter.activation import Activation
+from yota.tracing.source_lines import (
+    caller,
+    is_library,
+    is_own,
+    is_rewritten,
+    kinds,
+    location_of,
+    rewritten,
+    users,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,10 +56,6 @@ class Observation:
         self._code: CodeType | None = None
         """The code of the last call of `here`, and its lines."""
         self._lines: dict[int, Location] = {}
-        self._parts: dict[AST, Location] = {}
-        """The places of expressions that are interpreted."""
-        self._comprehension: Activation | None = None
-        """The last one that was interpreted; who takes its items was noted."""
 
     def here(self) -> Location | None:
         """The line of the user's that is running, inside of the function; its code, and what called it, is noted."""
@@ -63,13 +64,7 @@ class Observation:
             code = frame.f_code
             if code is self._code:
                 break
-            kind = kinds[code.co_filename]
-            if kind == "interpreter":
-                activation = activation_of(frame)
-                if activation is not None:
-                    is_known = activation.code is not None or activation is self._comprehension
-                    return (self._parts.get(activation.part) if is_known else None) or self._noted(frame)
-            elif kind != "library":
+            if kinds[code.co_filename] in ("user", "entry") or id(code) in rewritten:
                 self._code, self._lines = code, self._every.setdefault(id(code), {})
                 break
             frame = frame.f_back
@@ -82,23 +77,19 @@ class Observation:
         first = None
         for user in users(frame, inside=True):
             first = first or user
-            code, names = (user.f_code, user.f_globals) if isinstance(user, FrameType) else (user.code, user.globals)
+            known = rewritten.get(id(user.f_code))
+            code = user.f_code if known is None else known.original
             if id(code) in self.ran:
                 break
-            if code is not None:
-                self.ran[id(code)] = Running(code, names)
-                self.begin(self.ran[id(code)])
-            if self._notes_calls and isinstance(user, FrameType):
+            self.ran[id(code)] = Running(code, user.f_globals)
+            self.begin(self.ran[id(code)])
+            if self._notes_calls and known is None:
                 self._call(user)
         if first is None:
             return None
         location = self._known.setdefault(found := location_of(first), found)
         if first is frame:
             self._lines[frame.f_lasti] = location
-        elif not isinstance(first, FrameType):
-            self._parts[first.part] = location
-            if first.code is None:
-                self._comprehension = first
         return location
 
     def _call(self, frame: FrameType) -> None:
@@ -116,6 +107,6 @@ class Observation:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and is_own(frame):
             frame = frame.f_back
-        if frame is None or is_library(frame) or caller(1) is not frame:
+        if frame is None or is_library(frame) or is_rewritten(frame) or caller(1) is not frame:
             return  # a library may have computed with the content
         self.uses.setdefault(id(owner_of(value)), set()).add((id(frame.f_code), running(frame).offset))

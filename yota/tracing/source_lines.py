@@ -6,7 +6,8 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from types import CodeType, FrameType, TracebackType
+from dataclasses import dataclass
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from yota.ir.location import Location
 if TYPE_CHECKING:
     from yota.ir.compact_recording import Recorder
     from yota.ir.tape import Op
-    from yota.tracing.interpreter.activation import Activation
+    from yota.tracing.rewriting.definition import Definition
 import re
 from itertools import compress
 from operator import is_not
@@ -25,7 +26,7 @@ from yota.ir.semantics import AccessMap
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
-_INTERPRETER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "interpreter") + os.sep
+_RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rewriting") + os.sep
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep
 
@@ -43,13 +44,13 @@ _STANDARD = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ",
 
 
 class _Kinds(dict[str, str]):
-    """What the code of a file is: of the "user", of a "library", of the "interpreter", or the "entry"."""
+    """What the code of a file is: of the "user", of a "library", a "rule" that rewritten code calls, or the "entry"."""
 
     def __missing__(self, name: str) -> str:
         if name == ENTRY:
             kind = "entry"
-        elif name.startswith(_INTERPRETER):
-            kind = "interpreter"
+        elif name.startswith(_RULES):
+            kind = "rule"
         else:
             kind = "library" if is_library_file(name) else "user"
         return self.setdefault(name, kind)
@@ -58,9 +59,37 @@ class _Kinds(dict[str, str]):
 kinds = _Kinds()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rewritten:
+    """Code that was made from a rewritten source.
+
+    original: what Python would run.
+    definition: the function that it is, or is in.
+    """
+
+    code: CodeType
+    original: CodeType
+    definition: Definition
+
+
+rewritten: dict[int, Rewritten] = {}
+"""By the identity of the code that runs."""
+
+
+def is_rewritten(frame: FrameType) -> bool:
+    """Whether the frame runs from a rewritten source."""
+    return id(frame.f_code) in rewritten
+
+
+def original_code(function: FunctionType) -> CodeType:
+    """The code that Python would run of a function."""
+    known = rewritten.get(id(function.__code__))
+    return function.__code__ if known is None else known.original
+
+
 def is_library(frame: FrameType) -> bool:
     """Whether the frame runs code of yota, NumPy, SciPy or Python itself rather than of the user."""
-    return kinds[frame.f_code.co_filename] != "user"
+    return kinds[frame.f_code.co_filename] != "user" and id(frame.f_code) not in rewritten
 
 
 def is_own(frame: FrameType) -> bool:
@@ -73,9 +102,9 @@ def is_own_file(name: str) -> bool:
     return name.startswith(_PACKAGES[0])
 
 
-def is_interpreter(frame: FrameType) -> bool:
-    """Whether the frame runs the interpreter of source."""
-    return kinds[frame.f_code.co_filename] == "interpreter"
+def is_rule(frame: FrameType) -> bool:
+    """Whether the frame runs a rule that rewritten code calls."""
+    return kinds[frame.f_code.co_filename] == "rule"
 
 
 def is_library_file(name: str) -> bool:
@@ -100,28 +129,18 @@ def is_array_file(name: str) -> bool:
     return name.startswith((_NUMPY, _SCIPY))
 
 
-def activation_of(frame: FrameType) -> Activation | None:
-    """What the interpreter of source is at in a frame of its own."""
-    if not is_interpreter(frame) or "activation" not in frame.f_code.co_varnames:
-        return None
-    found: Activation | None = frame.f_locals.get("activation")
-    return found
-
-
-def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Activation]:
+def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType]:
     """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
     while frame is not None:
         kind = kinds[frame.f_code.co_filename]
-        if kind == "user":
+        if kind == "user" or id(frame.f_code) in rewritten:
             yield frame
-        elif kind == "interpreter" and (activation := activation_of(frame)) is not None:
-            yield activation
         elif kind == "entry" and inside:
             return
         frame = frame.f_back
 
 
-def caller(depth: int = 1) -> FrameType | Activation | None:
+def caller(depth: int = 1) -> FrameType | None:
     """The innermost of the user's own code."""
     return next(users(sys._getframe(depth)), None)
 
@@ -132,22 +151,24 @@ def here() -> Location | None:
     return None if found is None else location_of(found)
 
 
-def location_of(user: FrameType | Activation) -> Location:
-    """The line that a frame runs, or the expression that is interpreted."""
-    if isinstance(user, FrameType):
-        return Location(user.f_code.co_filename, user.f_lineno, user.f_code.co_name)
-    return user.location()
+def location_of(user: FrameType) -> Location:
+    """The line that a frame runs; the expression where the source was rewritten."""
+    return _location(user.f_code, user.f_lasti, user.f_lineno)
+
+
+def _location(code: CodeType, offset: int, line: int) -> Location:
+    known = rewritten.get(id(code))
+    if known is not None and (part := known.definition.part(code, offset)) is not None:
+        return known.definition.span(part, code.co_name)
+    return Location(code.co_filename, line, code.co_name)
 
 
 def raised_at(fault: BaseException) -> Location | None:
     """The last place in the user's code that an exception passed."""
     found: Location | None = None
     for each in passed(fault.__traceback__):
-        frame, activation = each.tb_frame, activation_of(each.tb_frame)
-        if activation is not None:
-            found = activation.location()
-        elif not is_library(frame):
-            found = Location(frame.f_code.co_filename, each.tb_lineno, frame.f_code.co_name)
+        if not is_library(each.tb_frame):
+            found = _location(each.tb_frame.f_code, each.tb_lasti, each.tb_lineno)
     return found
 
 
@@ -170,8 +191,7 @@ def positions_of(fault: BaseException) -> list[Position]:
 
 def positions(frame: FrameType | None) -> list[Position]:
     """Where in the user's code a frame is, and what called that."""
-    every = [each for each in users(frame, inside=True) if isinstance(each, FrameType)]
-    return [_position(each.f_code, each.f_lineno, each.f_lasti) for each in every]
+    return [_position(each.f_code, each.f_lineno, each.f_lasti) for each in users(frame, inside=True)]
 
 
 def _position(code: CodeType, line: int, offset: int) -> Position:

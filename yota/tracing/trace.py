@@ -37,7 +37,6 @@ from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
     from yota.tracing.conversions import FirstRun
-    from yota.tracing.interpreter.activation import Activation
     from yota.tracing.traced_sizes import Decisions
 
 _SCALARS = frozenset((bool, int, float, complex))
@@ -422,9 +421,9 @@ class Trace:
         if self.ordered is None:
             self.ordered = here()
 
-    def restart(self, user: FrameType | Activation | None) -> None:
+    def restart(self, user: FrameType | None) -> None:
         """End the run, for another one from the source, where a value is about to leave the tape."""
-        if not self.reads and isinstance(user, FrameType) and self.readable(user):
+        if not self.reads and user is not None and self.readable(user):
             self.interrupted = Interpret(positions(user))
             raise self.interrupted
 

@@ -18,7 +18,7 @@ from yota.ir.records import Record
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import Patch
-from yota.tracing.source_lines import here, is_interpreter, is_library, is_own
+from yota.tracing.source_lines import here, is_library, is_own, is_rule
 
 Expression: TypeAlias = "tuple[Any, ...] | int | float"
 """``("extent", number)``, a plain number, or the name of an operator with the expressions of its operands."""
@@ -72,7 +72,7 @@ class Decisions:
         frame = sys._getframe(2)
         while frame.f_code.co_name in ("size", "nbytes") and is_own(frame) and frame.f_back is not None:
             frame = frame.f_back
-        if is_own(frame) and not is_interpreter(frame):
+        if is_own(frame) and not is_rule(frame):
             return tuple(shape)
         return tuple(map(self.extent, shape))
 
@@ -244,7 +244,7 @@ def _length(value: Any) -> int:
     if trace is None or trace.sizes is None or not is_tracer(value):
         return number
     frame = sys._getframe(1)
-    return number if is_own(frame) and not is_interpreter(frame) else trace.sizes.extent(number)
+    return number if is_own(frame) and not is_rule(frame) else trace.sizes.extent(number)
 
 
 _original = len

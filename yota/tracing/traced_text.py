@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from yota.tracing.conversions import SHIFTS, note, shifted
 from yota.tracing.current import current
 from yota.tracing.implementations import implements
-from yota.tracing.source_lines import caller
+from yota.tracing.source_lines import caller, is_rewritten
 from yota.tracing.untyped import np
 from yota.tracing.writers import Called, is_written_out
 
@@ -138,7 +137,7 @@ def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
     if moves:
         trace.restart(user)
     variable = tracer._current()
-    if trace.reads and user is not None and not isinstance(user, FrameType):
+    if trace.reads and user is not None and is_rewritten(user):
         return _followed(trace, variable, make(shifted(trace, value, variable) if trace.shift else value), moves)
     _decide(trace, variable)
     if not moves:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import dis
 import functools
 import io
@@ -23,10 +25,10 @@ from yota.tracing.bytecode import (
     running,
     static_attribute,
 )
-from yota.tracing.source_lines import is_library_file
+from yota.tracing.source_lines import is_library_file, rewritten
 
 if TYPE_CHECKING:
-    from yota.tracing.interpreter.activation import Activation
+    from yota.tracing.rewriting.definition import Definition
 
 _PRINT = print
 _TEXT = (str, repr, ascii, format, str.format, str.join, np.array2string, np.array_str, np.array_repr)
@@ -186,7 +188,7 @@ _SEQUENCES = ("BUILD_TUPLE", "BUILD_LIST")
 _OPERATORS = ("BINARY_OP", "BINARY_MODULO", "BINARY_ADD")
 
 
-def is_written_out(user: FrameType | Activation | None, outlets: Outlets) -> bool:
+def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
     """Whether what the running instruction, or expression, of the user's makes of a value is only written out.
 
     It goes through conversions and formatting into a call of a writer, such as `print`, or as a text into an exception
@@ -195,8 +197,8 @@ def is_written_out(user: FrameType | Activation | None, outlets: Outlets) -> boo
     """
     if user is None:
         return False
-    if not isinstance(user, FrameType):
-        return user.is_written_out(outlets)
+    if (known := rewritten.get(id(user.f_code))) is not None:
+        return _is_expression_written_out(user, known.definition, outlets)
     code, step, is_text = user.f_code, running(user), False
     while True:
         following = consumer(code, step.offset)
@@ -233,3 +235,64 @@ def _formats(frame: FrameType, step: dis.Instruction) -> bool:
 
 def _adds(step: dis.Instruction) -> bool:
     return step.opname == "BINARY_ADD" or (step.opname == "BINARY_OP" and step.argrepr == "+")
+
+
+_PARTS = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
+_TEXTS = (ast.JoinedStr, ast.FormattedValue)
+
+
+def _is_expression_written_out(user: FrameType, definition: Definition, outlets: Outlets) -> bool:
+    """The same of code that was rewritten, whose instructions are others: by the expression that is evaluated."""
+    part, parents, is_text = definition.part(user.f_code, user.f_lasti), definition.parents, False
+    while part is not None:
+        above = parents.get(part)
+        inner = part
+        while isinstance(above, ast.IfExp) and inner is not above.test:
+            # A choice may give the value as it is.
+            inner, above = above, parents.get(above)
+        if isinstance(part, ast.Call):
+            function = _static(user, part.func)
+            if function is UNKNOWN:
+                return False
+            names = [each.arg for each in part.keywords if _static(user, each.value) not in outlets]
+            called = Called.of(function, None if None in names else tuple(name for name in names if name is not None))
+            if called.writes(outlets):
+                return True
+            if not called.converts:
+                return False
+            is_text = is_text or called.makes_text
+        elif isinstance(part, _TEXTS) or _formats_text(part):
+            is_text = True
+        elif not isinstance(part, _PARTS) and not (
+            is_text and isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)
+        ):
+            return False
+        if isinstance(above, ast.Attribute):
+            above = parents.get(above)
+        if above is None or isinstance(above, ast.Expr):
+            return above is not None
+        part = above
+    return False
+
+
+def _static(user: FrameType, part: ast.expr) -> Any:
+    """The value of a variable, or of attributes of one, without running code."""
+    if isinstance(part, ast.Attribute):
+        owner = _static(user, part.value)
+        found = static_attribute(owner, part.attr)
+        # A method that was bound tells what it writes to.
+        is_method = isinstance(found, (types.FunctionType, types.MethodDescriptorType))
+        if is_method and not isinstance(owner, (types.ModuleType, type)):
+            return types.MethodType(found, owner)
+        return found
+    if not isinstance(part, ast.Name):
+        return UNKNOWN
+    return user.f_locals.get(part.id, user.f_globals.get(part.id, vars(builtins).get(part.id, UNKNOWN)))
+
+
+def _formats_text(part: ast.AST) -> bool:
+    """Whether an expression is the operator % with a text, written in the code, on its left."""
+    if not (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)):
+        return False
+    left = part.left
+    return isinstance(left, ast.JoinedStr) or (isinstance(left, ast.Constant) and type(left.value) is str)

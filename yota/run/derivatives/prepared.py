@@ -198,7 +198,7 @@ class Prepared:
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape to compile."""
         if self.interprets:
-            from yota.tracing.interpreter.interpreted import interpreted
+            from yota.tracing.rewriting.interpreted import interpreted
 
             function = interpreted(function)
         return self.owner.gradient(function, on_host(arguments), self.layout, self.target)
@@ -283,7 +283,7 @@ class Prepared:
         if not (may and trips >= _REPEATED and place is not None):
             return None
         self.interprets = True
-        with contextlib.suppress(Exception):  # what cannot be interpreted is recorded as before
+        with contextlib.suppress(Exception):  # what cannot run from its source is recorded as before
             found = self.gradient(function, arguments)
             if any(op.regions and op.keyword("region").condition is not None for op in found.tape.ops):
                 return found

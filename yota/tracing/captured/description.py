@@ -16,7 +16,7 @@ import numpy as np
 
 from yota.structures import children, held_by, is_library, package_of
 from yota.tracing.patching import ABSENT, content
-from yota.tracing.source_lines import is_library_file
+from yota.tracing.source_lines import is_library_file, original_code
 
 _MOST_BYTES = 1 << 22
 """Largest total size of captured arrays in a digest."""
@@ -154,9 +154,12 @@ class Description:
         elif isinstance(value, types.FunctionType) and not _is_named(value):
             if is_librarys(value):
                 allow(str(value.__globals__.get("__name__", "")))
-            cells = [content(cell) for cell in value.__closure__ or ()]
+            held = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+            cells = [content(cell) for name, cell in held if not name.startswith(".")]
             names = value.__module__, value.__qualname__
-            self._several("function", (*names, code(value.__code__), value.__defaults__, value.__kwdefaults__, cells))
+            self._several(
+                "function", (*names, code(original_code(value)), value.__defaults__, value.__kwdefaults__, cells)
+            )
             self._several("attributes", (vars(value),))
         elif callable(value) and hasattr(value, "__name__"):
             self._library_function(value)

@@ -17,10 +17,9 @@ import numpy as np
 from yota.marks import content_of
 from yota.structures import children, has_attributes, held_by, is_leaf, is_library, package_of, slots_of
 from yota.tracing.captured.mentions import mentions
-from yota.tracing.interpreter.definition import Scope, scope_of
 from yota.tracing.observation import Running
 from yota.tracing.patching import ABSENT, content
-from yota.tracing.source_lines import is_library_file
+from yota.tracing.source_lines import is_library_file, original_code
 
 _MOST = 10_000
 """Largest number of functions, classes and modules to follow."""
@@ -148,8 +147,6 @@ class Reach:
     def _bearer(self, value: Any) -> Iterable[Any]:
         """Add the code and data of a function, a class or a module."""
         if isinstance(value, types.FunctionType):
-            if (scope := scope_of(value)) is not None:
-                return self._scope(scope)
             self._owners.append((vars(value),))
             return [*self._function(value), vars(value).get("__wrapped__")]
         if isinstance(value, Running):
@@ -216,11 +213,12 @@ class Reach:
             self._watch("items", own)
 
     def _function(self, function: types.FunctionType) -> list[Any]:
-        code = function.__code__
+        code = original_code(function)
         if not self.codes:
             self._home = package_of(function.__globals__.get("__name__"))
         found = self._code(code, function.__globals__)
-        held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        held = [(name, cell) for name, cell in cells if not name.startswith(".")]
         if self._knows(code):
             self._watch("function", function)
         elif package_of(function.__globals__.get("__name__")) != "yota":
@@ -233,13 +231,6 @@ class Reach:
             defaults += function.__kwdefaults__.values()
         self.defaults += defaults
         return [*found, *defaults]
-
-    def _scope(self, scope: Scope) -> list[Any]:
-        code = [] if scope.code is None else self._code(scope.code, scope.globals)
-        for variables in scope.variables:
-            self._watch("items", variables)
-        held = [value for variables in scope.variables for value in variables.values()]
-        return [*code, *self._closure(scope.cells.items()), *held]
 
     def _closure(self, held: Iterable[tuple[str, types.CellType]]) -> list[Any]:
         found = []

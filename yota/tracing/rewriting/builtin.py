@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from yota.tracing.array_protocols import source_form
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current
-from yota.tracing.interpreter.activation import Activation
 from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.patch_targets import Type, attribute, has_attribute, is_instance
 from yota.tracing.source_lines import caller
@@ -94,33 +93,35 @@ BUILT_IN: dict[Any, Callable[..., Any]] = {
 """Recorded forms of built-in functions."""
 
 
-def _super(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
-    if args:
-        kind, *rest = args
-        if rest and is_tracer(rest[0]) and issubclass(kind, np.ndarray):
-            kind = class_for(kind)
-        return super(kind, *rest)
-    function = activation.function()
-    tree = function.definition.tree
-    names = [*tree.args.posonlyargs, *tree.args.args] if isinstance(tree, ast.FunctionDef) else []
-    if not names:
-        raise RuntimeError("super(): no arguments")
-    return super(activation.load("__class__"), function.load(names[0].arg))
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """The user's variables of a frame."""
+    return {name: value for name, value in frame.f_locals.items() if not name.startswith(".")}
 
 
-def _refused(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
-    raise activation.refuse(part, "text that is run as code is not known to the interpreter of source.")
+def _super(frame: FrameType, args: tuple[Any, ...]) -> Any:
+    if args and issubclass(args[0], np.ndarray) and any(map(is_tracer, args[1:])):
+        args = (class_for(args[0]), *args[1:])
+    return super(*args)
 
 
-IN_PLACE: Mapping[Any, Callable[[Activation, ast.Call, tuple[Any, ...]], Any]] = {
+def _of_text(run: Callable[..., Any], frame: FrameType, args: tuple[Any, ...]) -> Any:
+    """``eval`` and ``exec``, which are refused while a trace runs."""
+    if (trace := current()) is None:
+        return run(*args) if len(args) > 1 else run(*args, frame.f_globals, frame.f_locals)
+    raise trace.refuse(
+        "text that is run as code is not recorded from the source.", "Use yota.trace, which lets Python run it."
+    )
+
+
+IN_PLACE: Mapping[Any, Callable[[FrameType, tuple[Any, ...]], Any]] = {
     super: _super,
-    locals: lambda activation, part, args: dict(activation.function().variables),
-    globals: lambda activation, part, args: activation.globals,
-    vars: lambda activation, part, args: vars(*args) if args else dict(activation.function().variables),
-    dir: lambda activation, part, args: dir(*args) if args else sorted(activation.function().variables),
-    eval: _refused,
-    exec: _refused,
-    hasattr: lambda activation, part, args: has_attribute(*args),
-    getattr: lambda activation, part, args: attribute(*args),
+    locals: lambda frame, args: _variables(frame),
+    globals: lambda frame, args: frame.f_globals,
+    vars: lambda frame, args: vars(*args) if args else _variables(frame),
+    dir: lambda frame, args: dir(*args) if args else sorted(_variables(frame)),
+    eval: functools.partial(_of_text, eval),
+    exec: functools.partial(_of_text, exec),
+    hasattr: lambda frame, args: has_attribute(*args),
+    getattr: lambda frame, args: attribute(*args),
 }
 """Built-in functions whose result depends on where they are called, or on what they are given and not on its source."""

@@ -1,4 +1,4 @@
-"""The way into the interpreter: a function that runs from its source while a trace runs."""
+"""A function that runs from its source while a trace runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from typing import Any
 from yota.errors import TracingError
 from yota.ir.callables import Derived
 from yota.tracing.current import current
-from yota.tracing.interpreter import (  # noqa: F401  (they register what they evaluate and execute)
-    assignment,
-    expression_rules,
-    statement_rules,
-)
-from yota.tracing.interpreter.call_rules import call
-from yota.tracing.interpreter.definition import Unreadable, definition_of
-from yota.tracing.interpreter.interpreted_bodies import deep
+from yota.tracing.rewriting import statement_rules, traced_loops  # noqa: F401  (they register rules)
+from yota.tracing.rewriting.call_rules import call
+from yota.tracing.rewriting.definition import Unreadable, definition_of
+from yota.tracing.rewriting.rewritten import deep
 from yota.tracing.source_lines import is_library_file
 
 
@@ -58,7 +54,7 @@ def interpreted(f: Callable[..., Any]) -> Callable[..., Any]:
             definition_of(inner)
         except Unreadable as fault:
             raise TracingError(
-                f"{fault}, so it cannot be interpreted. Use yota.trace, which lets Python run it."
+                f"{fault}, so it cannot run from there. Use yota.trace, which lets Python run it."
             ) from None
 
     return _Interpreted((interpreted, (f,), {}), f)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import yota
 from tests import test_cases
 from tests.tracing import test_standard_library, test_text
-from tests.tracing.interpreter.agreement import assert_interpreted, shown
+from tests.tracing.rewriting.agreement import assert_interpreted, shown
 
 X = np.array([0.5, 1.5, 2.5, 4.0])
 # The interpreter gives a value that keeps its derivative where `float` is called.

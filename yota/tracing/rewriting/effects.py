@@ -124,7 +124,7 @@ def writes(value: Any, traced: Any = None) -> None:
 def _is_in_library() -> bool:
     """Whether SciPy's own code is at work, which writes nothing but what it makes and what it keeps to itself."""
     user = caller()
-    return user is not None and not isinstance(user, types.FrameType) and is_library_file(user.location().filename)
+    return user is not None and is_library_file(user.f_code.co_filename)
 
 
 def enters(context: Any) -> None:

@@ -7,6 +7,7 @@ import linecache
 import math
 import operator
 import re
+import sys
 from dataclasses import dataclass
 from math import sin as sine
 
@@ -16,7 +17,7 @@ from numpy import array, empty, full, linspace, ones, zeros
 from scipy.special import logsumexp
 
 import yota
-from tests.tracing.interpreter.agreement import assert_interpreted
+from tests.tracing.rewriting.agreement import assert_interpreted
 from yota import errors
 from yota.tracing.captured.reach import Reach
 
@@ -122,6 +123,10 @@ def test_the_namespace_of_numpy_is_left_alone():
     assert_interpreted(nobody_else, X, differs=True)
 
 
+knows_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 knows lines alone")
+
+
+@knows_columns
 def test_operations_know_their_expression():
     def f(x):
         velocity, force = x[0] * 2, np.sin(x[1]) + (x[2] * x[3])
@@ -145,6 +150,7 @@ def test_operations_know_their_expression():
         yota.play(tape, np.array([9.0, 0, 0, 0]))
 
 
+@knows_columns
 def test_columns_are_characters():
     def f(x):
         größe = x[0]  # noqa: PLC2401
@@ -287,7 +293,7 @@ def test_gradients_inside_watch_the_variables_they_mention_alone():
 
 
 REFUSED = {
-    "eval": (lambda x: eval("x[0]"), r"test_calls.py:\d+:24: `eval\("),
+    "eval": (lambda x: eval("x[0]"), r"test_calls.py:\d+.*: `.*eval\("),
     "plain array": (lambda x: PLAIN.__iadd__(x), "plain array"),
     "unknown": (lambda x: json_of(x), "json"),
 }
@@ -364,7 +370,7 @@ def test_syntax_that_is_not_known_is_refused():
     async def g(x):
         return x
 
-    with pytest.raises(errors.TracingError, match="asynchronous"):
+    with pytest.raises(errors.TracingError, match="async function"):
         yota.itrace(g, X)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import yota
-from tests.tracing.interpreter.agreement import assert_interpreted
+from tests.tracing.rewriting.agreement import assert_interpreted
 
 X = np.array([0.5, 1.5, -2.5, 4.0])
 

@@ -1,1 +1,0 @@
-"""Interpretation of Python functions from their source, which records what operators cannot show."""

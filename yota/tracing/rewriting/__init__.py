@@ -1,0 +1,1 @@
+"""Functions that run from their rewritten source, which records what operators cannot show."""

@@ -1,0 +1,162 @@
+"""What rewritten statements and other expressions do: names, attributes and items, contexts, texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from yota.errors import YotaError
+from yota.tracing.current import current
+from yota.tracing.methods import is_tracer
+from yota.tracing.patch_targets import attribute as attribute_of
+from yota.tracing.rewriting.call_rules import call, ready, special
+from yota.tracing.rewriting.definition import is_readable
+from yota.tracing.rewriting.effects import enters, is_own, made, writes
+from yota.tracing.rewriting.operator_rules import iterate
+from yota.tracing.rewriting.rewritten import RULES, rule
+from yota.tracing.traced_text import joined, texts_in
+
+RULES["made"] = made
+_CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
+
+
+@rule("named")
+def named(value: Any, name: str) -> Any:
+    """``value``; the variable of the tape that holds it has the user's name for it, unless it has one."""
+    if is_tracer(value):
+        trace = current()
+        if trace is not None and value._trace is trace:
+            variable = value._current()
+            if trace.builder.definition(variable) is not None:
+                trace.builder.names.setdefault(variable, name)
+    return value
+
+
+@rule("outside")
+def outside(value: Any) -> Any:
+    """``value``, which is about to be assigned to a variable that is not the function's own."""
+    writes(object())
+    return value
+
+
+@rule("attribute")
+def attribute(value: Any, name: str) -> Any:
+    """``value.name``; a property of a class of the user's runs from its source."""
+    for base in type(value).__mro__:
+        found = vars(base).get(name)
+        if found is not None:
+            if isinstance(found, property) and is_readable(found.fget):
+                return call(found.fget, (value,), {})
+            break
+    ready(value)
+    found = attribute_of(value, name)
+    if name == "__dict__" and is_own(value):
+        made(found)
+    return found
+
+
+@rule("set_attribute")
+def set_attribute(value: Any, receiver: Any, name: str) -> None:
+    """``receiver.name = value``."""
+    named(value, name)
+    for base in type(receiver).__mro__:
+        found = vars(base).get(name)
+        if isinstance(found, property) and is_readable(found.fset):
+            call(found.fset, (receiver, value), {})
+            return
+    trace = current()
+    if trace is not None and is_tracer(receiver):
+        trace.hold()
+    ready(receiver)
+    writes(receiver)
+    setattr(receiver, name, value)
+
+
+@rule("delete_attribute")
+def delete_attribute(receiver: Any, name: str) -> None:
+    """``del receiver.name``."""
+    writes(receiver)
+    delattr(receiver, name)
+
+
+@rule("set_item")
+def set_item(value: Any, receiver: Any, index: Any, whole: Any = None, name: str = "") -> None:
+    """``receiver[index] = value``; the array that this leaves in a variable keeps its name."""
+    own = special(receiver, "__setitem__")
+    ready(receiver)
+    if own is None:
+        writes(receiver, traced=value)
+        receiver[index] = value
+    else:
+        call(own, (index, value), {})
+    if name and is_tracer(receiver):
+        named(whole, name)
+
+
+@rule("delete_item")
+def delete_item(receiver: Any, index: Any) -> None:
+    """``del receiver[index]``."""
+    writes(receiver)
+    del receiver[index]
+
+
+@rule("unpacked")
+def unpacked(value: Any) -> Any:
+    """What ``a, b = value`` takes apart."""
+    return value if type(value) in (tuple, list) else iterate(value)
+
+
+@rule("decorate")
+def decorate(decorator: Any) -> Callable[[Any], Any]:
+    """What stands for a decorator."""
+    return lambda function: call(decorator, (function,), {})
+
+
+@rule("joined")
+def joined_texts(*parts: str) -> str:
+    """A text with values in it."""
+    found: str = joined("".join(parts), texts_in(list(parts)))
+    return found
+
+
+@rule("formatted")
+def formatted(value: Any, conversion: int, specification: str) -> str:
+    """One value in such a text."""
+    ready(value)
+    converted: Any = _CONVERSIONS[conversion](value)
+    found: str = joined(format(converted, specification), texts_in([converted, specification]))
+    return found
+
+
+@rule("managed")
+class Managed:
+    """A context of the user's, which may be one of a class that runs from its source."""
+
+    __slots__ = ("_context", "_leave")
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __enter__(self) -> Any:
+        context = self._context
+        if hasattr(context, "gen") and (trace := current()) is not None:
+            trace.hold()  # a generator of the user's that contextlib runs
+        ready(context)
+        if special(context, "__enter__") is None:
+            enters(context)
+        self._leave = _method(context, "__exit__")
+        return _method(context, "__enter__")()
+
+    def __exit__(self, kind: Any, fault: Any, traceback: Any) -> bool:
+        # Without tracing there is nothing to suppress.
+        return bool(self._leave(kind, fault, traceback)) and not isinstance(fault, YotaError)
+
+
+def _method(context: Any, name: str) -> Any:
+    own = special(context, name)
+    if own is not None:
+        return lambda *args: call(own, args, {})
+    method = getattr(type(context), name, None)
+    if method is None:
+        raise TypeError(f"'{type(context).__name__}' object does not support the context manager protocol")
+    return lambda *args: method(context, *args)
