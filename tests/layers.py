@@ -20,7 +20,7 @@ LAYERS = (
 # Imports upward, with their reasons.
 UPWARD = {
     # A schedule for C asks the tables of the language which ops and dtypes it has.
-    ("schedule", "emit/c/c_types"),
+    ("schedule", "emit/c/dialect"),
     ("schedule", "emit/c/dialect"),
     # Arrays that come from sizes are expressions of Python.
     ("transform/sizes/size_arrays", "emit/numpy_literals"),

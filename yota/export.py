@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from yota.errors import ArgumentError
-from yota.package import tabled
+from yota.package.assembly import collected
 from yota.package.c import c_contents
 from yota.package.cuda import cuda_contents
 from yota.package.files import check, write
-from yota.package.python_contents import collected
 from yota.package.request import Request
 from yota.package.subject import call_of
 from yota.run.gradient_layout import Wrt
@@ -26,7 +25,7 @@ _TARGETS = {
     "numpy": collected,
     "c": c_contents.collected,
     "cuda": cuda_contents.collected,
-    **dict.fromkeys(("fortran", "javascript"), tabled.collected),
+    **dict.fromkeys(("fortran", "javascript"), c_contents.collected_by_table),
 }
 _CONTENTS = ("value", "gradient", "jacobian", "hessian", "hvp")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.api.gradients import grad
 from yota.ir.callables import name_of
-from yota.rules.laws.differences import noise, slope_along
+from yota.rules.laws.sampling import noise, slope_along
 from yota.run.device import to_cpu
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.tracebacks import users_frames

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.survey.calls import is_moving
-from yota.rules.laws.differences import noise, slope_along
+from yota.rules.laws.sampling import noise, slope_along
 from yota.structures import flatten, is_leaf, rebuild
 
 __all__ = ["Slope", "directions", "moved", "slope", "symmetric", "symmetrised"]

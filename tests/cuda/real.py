@@ -222,7 +222,7 @@ def names() -> Iterator[str]:
 
 def calls() -> Iterator[str]:
     """What generated functions ask of CuPy that it has not, or that takes other arguments."""
-    from yota.emit.cuda.cupy_calls import has
+    from yota.emit.cuda.cuda_driver import has
     from yota.rules.registry import registry
 
     for library in ("fft", "linalg", "signal", "special"):

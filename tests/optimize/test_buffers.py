@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yota.schedule.blocked.buffers import Request, assign
+from yota.schedule.liveness import Request, assign
 
 F8, F4 = np.dtype(np.float64), np.dtype(np.float32)
 

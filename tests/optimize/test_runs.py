@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import yota
 from yota.ir.indexing import Slice
-from yota.optimize.simplify_slices import slices
+from yota.optimize.simplify_layout import slices
 
 LENGTH = 100
 RUN = st.tuples(st.integers(0, LENGTH - 1), st.integers(-3, 3), st.integers(1, 60))

@@ -22,7 +22,7 @@ from yota.emit.cuda.cuda_plan import Parameter
 from yota.emit.render import render
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.types import type_of
-from yota.package.cuda.cuda_filling import fillings
+from yota.package.cuda.cuda_sized import fillings
 from yota.package.varying import Varying
 
 __all__ = ["device"]

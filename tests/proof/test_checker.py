@@ -9,8 +9,7 @@ import scipy.special  # noqa: F401  (functions are looked up among loaded module
 
 import yota
 from yota.rules.proof.checker import prove_file
-from yota.rules.proof.mutant_survey import survey
-from yota.rules.proof.mutants import mutants
+from yota.rules.proof.mutants import mutants, survey
 from yota.rules.registry import registry
 from yota.testing import check_rule
 

@@ -14,8 +14,8 @@ import scipy.special  # noqa: F401  (its functions are looked up among loaded mo
 from yota.rules.laws.trials import direction_error
 from yota.rules.laws.vocabulary import callees
 from yota.rules.proof import adjoints, conventions, mutants, partials
-from yota.rules.proof.generated_code import layouts, second_order
-from yota.rules.proof.mutant_survey import without_effect
+from yota.rules.proof.adjoints import layouts, second_order
+from yota.rules.proof.mutants import without_effect
 from yota.rules.registry import registry
 
 REGISTRY = registry()

@@ -11,7 +11,7 @@ import yota
 from yota.errors import DifferentiationError
 from yota.rules.proof.checker import prove_file
 from yota.rules.proof.mutants import detected, mutants
-from yota.rules.proof.value_forms import solved
+from yota.rules.proof.partials import solved
 from yota.rules.registry import registry
 
 RULE = """

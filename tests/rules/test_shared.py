@@ -14,7 +14,7 @@ from yota.ir.types import TensorType
 from yota.optimize import inline
 from yota.rules.language.model import Call, Literal
 from yota.rules.proof.checker import prove_file
-from yota.rules.proof.value_forms import shared
+from yota.rules.proof.partials import shared
 from yota.rules.registry import registry
 
 FUNCTIONS = {

@@ -19,7 +19,7 @@ import yota
 from yota.errors import ArgumentError, RuleError
 from yota.rules.registry import registry
 from yota.tools.cli import main
-from yota.tools.sharing.modules import export
+from yota.tools.sharing.rule_functions import export
 
 FILE = Path(__file__).parent / "shared.rules"
 LIBRARIES = ("jax", "torch", "autograd")

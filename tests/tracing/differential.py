@@ -26,7 +26,7 @@ from typing import Any
 
 import yota
 from benchmarks.survey.limits import limited, quiet
-from yota.rules.laws.differences import noise, slope_along
+from yota.rules.laws.sampling import noise, slope_along
 
 _SKIPPED = re.compile(
     r"test|plot|numba|vector|_cli\b|__main__|print|save|load|write|download|read_|open|deprecat|conftest|gui"

@@ -25,7 +25,7 @@ from scipy.stats._distr_params import distcont, distdiscrete
 import yota
 from benchmarks.survey.limits import limited, quiet
 from tests.tracing.differential import Outcome
-from yota.rules.laws.differences import noise, slope_along
+from yota.rules.laws.sampling import noise, slope_along
 
 _BY_VARIABLE = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
 _BY_PROBABILITY = ("ppf", "isf")

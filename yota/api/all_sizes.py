@@ -13,10 +13,9 @@ from yota.ir.callables import name_of
 from yota.ir.location import where
 from yota.ir.plain_text import visible
 from yota.ir.tape import Tape
+from yota.package.assembly import collected
 from yota.package.c.c_contents import FUNCTION, joined
-from yota.package.provenance import called
-from yota.package.python_contents import collected
-from yota.package.request import Request, axes
+from yota.package.request import Request, axes, called
 from yota.package.size_checks import compared, is_finite, is_single, trials
 from yota.package.subject import Call, call_of
 from yota.run.arguments import Arguments, key_of, positional, sort_arguments

@@ -12,9 +12,8 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
 from yota.optimize import dce
 from yota.optimize.array_views import is_view
-from yota.optimize.fission import parted
+from yota.optimize.fission import parted, split
 from yota.optimize.rewrite import Rewriting, cone, users
-from yota.optimize.split import split
 
 _MOST_HOISTED = 64
 """Values computed ahead of a loop: each is an argument of every trip."""

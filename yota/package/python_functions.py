@@ -17,13 +17,12 @@ from yota.ir.plain_text import docstring
 from yota.ir.specs import REST
 from yota.ir.tape import Guard, Tape
 from yota.ir.types import TensorType
-from yota.package.constants import Constants
-from yota.package.python_kernel import Kernel, kernel_of, sized_kernel
-from yota.package.python_selftest import SelfTest, complex_kernel, self_test_of
+from yota.package.python_kernel import Kernel, SelfTest, complex_kernel, kernel_of, self_test_of, sized_kernel
 from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.package.signature import Parameter, class_name, described, hint, parameters
 from yota.package.size_recordings import Sized
 from yota.package.subject import Subject
+from yota.package.varying import Constants
 from yota.rules.registry import registry
 from yota.run.scalar_code import short_gradient, short_value
 

@@ -1,4 +1,4 @@
-"""The report of ``yota doctor``: the installation, the machine, and tests of each target."""
+"""``yota doctor``: reports the installation and the machine, and tests each target."""
 
 from __future__ import annotations
 
@@ -193,3 +193,17 @@ def _without_home(text: str) -> str:
     for home in sorted(homes, key=len, reverse=True):
         text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
     return text
+
+
+def doctor() -> int:
+    """Report versions, the C compiler, vector functions, threads, BLAS, CUDA, the cache and settings, and test them.
+    yota compiles and runs a small function for each available target.
+
+        yota doctor
+
+    Include the output in bug reports; it shows the home folder as ~. The exit code is 1 if an installed part does not
+    work. The command does not need the packages of the extra `cli`.
+    """
+    text, code = report()
+    sys.stdout.write(f"{text}\n")
+    return code

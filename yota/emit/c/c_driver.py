@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yota.emit.banner import heading
 from yota.emit.c.c_loops import LoopKernel
 from yota.emit.c.kernels import WORTH_KEEPING, Kernel
 from yota.emit.python.function_plan import FunctionPlan, Step, marked
 from yota.emit.python.lower import Lowering
+from yota.emit.targets.generated import heading
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.schedule.blocked.units import Unit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from yota.emit.c.c_plan import KernelPlan
-from yota.emit.c.c_types import c_type, is_known
+from yota.emit.c.dialect import c_type, is_known
 from yota.emit.c.kernels import argument_of, plan_kernel, result_of, with_sizes
 from yota.emit.c.lines import Needs
 from yota.emit.language import filled

@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 from yota.emit.c.c_loops import LoopKernel, plan_loop
-from yota.emit.c.c_plan import KernelPlan, Piece
+from yota.emit.c.c_plan import KernelPlan, Piece, Tables
 from yota.emit.c.dialect import is_known_op
 from yota.emit.c.frame import result_hint
 from yota.emit.c.kernels import Kernel, plan_kernel, with_sizes
 from yota.emit.c.lines import Needs
-from yota.emit.c.parts import Tables
 from yota.emit.c.statements import (
     OUT_OF_BOUNDS,
     Made,
@@ -43,11 +42,10 @@ from yota.ir.verify import is_on
 from yota.optimize.dce import run as without_dead
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone
-from yota.schedule.nests.contractions import as_counts, as_sums
+from yota.schedule.nests.contractions import as_counts, as_loops, as_sums
 from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
 from yota.schedule.nests.index_patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
 from yota.schedule.nests.scatter_forms import in_place, without_strides
-from yota.schedule.scan_loops import as_loops
 
 
 @dataclass(slots=True)

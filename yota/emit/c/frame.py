@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.emit.c.c_plan import Partial
-from yota.emit.c.c_types import c_type, suffix
+from yota.emit.c.dialect import c_type, suffix
 from yota.emit.c.lines import Needs, offset_text
 from yota.emit.names import Names, identifier
 from yota.emit.tree import Assign, Fill, Statement

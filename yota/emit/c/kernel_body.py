@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from yota.emit.c.c_plan import Partial
-from yota.emit.c.c_types import cost
 from yota.emit.c.coverage import Pulled, check_kernel
+from yota.emit.c.dialect import cost
 from yota.emit.c.frame import Frame, Sink
 from yota.emit.c.lines import Writer
 from yota.emit.c.nest import Nest

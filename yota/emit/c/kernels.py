@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yota.emit.c.c_plan import Argument, KernelPlan, Partial, Piece, Result
-from yota.emit.c.c_types import c_type, npy_type, scalar_type
+from yota.emit.c.dialect import c_type, npy_type, scalar_type
 from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.lines import Needs, harmless
 from yota.emit.language import Language

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_types import suffix
-from yota.emit.c.dialect import C
+from yota.emit.c.dialect import C, suffix
 from yota.emit.language import Language
 from yota.emit.names import Names
 from yota.emit.tree import Define, Remark, Spelling, Statement
 from yota.ir.extents import AND, CHOICE, OR, Extent, Spelled, extents_in, factor
-from yota.schedule.nests.linear_index import Linear
-from yota.schedule.nests.point_values import Value, Values
+from yota.schedule.nests.linear_index import Linear, Value, Values
 
 _LONGEST = 84
 

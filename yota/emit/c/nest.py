@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_types import suffix
+from yota.emit.c.dialect import suffix
 from yota.emit.c.frame import Frame, Sink, streams
 from yota.emit.c.lines import Writer
 from yota.emit.tree import AddTo, Assign, Define, Loop, Room, Scope, Statement, Variable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from yota.emit.c.c_types import is_known
+from yota.emit.c.dialect import is_known
 from yota.emit.c.lines import Needs
 from yota.emit.language import Language, filled
 from yota.emit.tree import Assign, Copy, Fill, Loop, Scope, Statement, Variable

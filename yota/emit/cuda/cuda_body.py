@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from yota.emit.c.c_types import c_type
 from yota.emit.c.coverage import check_kernel
+from yota.emit.c.dialect import c_type
 from yota.emit.c.frame import Sink
 from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.kernels import mentions

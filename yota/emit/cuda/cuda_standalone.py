@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_types import c_type
-from yota.emit.c.dialect import CUDA, C, is_known_op
+from yota.emit.c.c_plan import Tables
+from yota.emit.c.dialect import CUDA, C, c_type, is_known_op
 from yota.emit.c.frame import result_hint
 from yota.emit.c.lines import Needs
-from yota.emit.c.parts import Tables
-from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
-from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort
+from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort, Step, plan_step, words_of
 from yota.emit.cuda.halves import placed, widened
 from yota.emit.cuda.runtime_indices import Place, find_starts, join_places, readable
 from yota.emit.cuda.scatter import is_addition, leading, plan_addition, sorted_places

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yota.emit.c.c_types import c_type, is_known
+from yota.emit.c.dialect import c_type, is_known
 from yota.emit.c.lines import block
-from yota.emit.cuda.cuda_kernels import FAULT
-from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter
+from yota.emit.cuda.cuda_plan import FAULT, KernelPlan, Launch, Parameter
 from yota.emit.cuda.threads import OPEN_BLOCKS
 from yota.emit.render import render_lines
 from yota.errors import CodegenError

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_types import c_type
+from yota.emit.c.dialect import c_type
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter
 from yota.emit.cuda.threads import OPEN_BLOCKS
 from yota.emit.render import render_lines

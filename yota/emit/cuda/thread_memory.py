@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_types import c_type
+from yota.emit.c.dialect import c_type
 from yota.emit.names import Names
 from yota.ir.types import TensorType
 from yota.schedule.nests.linear_index import Linear

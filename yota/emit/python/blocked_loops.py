@@ -12,8 +12,7 @@ from yota.emit.python.op_call import Call
 from yota.emit.python.workspace import inverse, turned
 from yota.ir.tape import Op
 from yota.optimize.array_views import is_view
-from yota.schedule.blocked.shifts import first_pieces
-from yota.schedule.blocked.units import Member, Unit, copied_whole
+from yota.schedule.blocked.units import Member, Unit, copied_whole, first_pieces
 
 if TYPE_CHECKING:
     from yota.emit.python.lower import Lowering

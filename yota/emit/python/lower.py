@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit import banner as count
 from yota.emit.names import Names
 from yota.emit.numpy_literals import Constants, scalar
 from yota.emit.python import numpy_calls
@@ -17,12 +16,12 @@ from yota.emit.python.blocked_loops import lower_loop
 from yota.emit.python.formatting import wrapped
 from yota.emit.python.function_plan import FunctionPlan, Loop, Step, marked
 from yota.emit.python.loop_functions import lower_region
-from yota.emit.python.module_vocabulary import import_lines
+from yota.emit.python.module_vocabulary import MATH_NAMES, import_lines
 from yota.emit.python.numpy_arrays import cuts_bits, product
 from yota.emit.python.op_call import Call
 from yota.emit.python.storage import nested, plan_storage
 from yota.emit.python.workspace import Looks
-from yota.emit.spelling import MATH_NAMES
+from yota.emit.targets import generated as count
 from yota.emit.targets.generated import FIXED, Opening
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op, Tape

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.banner import counted
 from yota.emit.names import Names
-from yota.emit.python.module_vocabulary import Vocabulary, import_lines
+from yota.emit.python.module_vocabulary import MATH_NAMES, Vocabulary, import_lines
 from yota.emit.python.straight_code import ASSEMBLED, Body, write
 from yota.emit.render import render
-from yota.emit.spelling import MATH_NAMES
-from yota.emit.targets.generated import Source
+from yota.emit.targets.generated import Source, counted
 from yota.ir.op_counts import listed
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape

@@ -12,9 +12,8 @@ from yota.ir.extents import Extent
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.optimize.array_views import is_view, roots, shares
-from yota.schedule.blocked.buffers import Request, Slot, assign
-from yota.schedule.blocked.shifts import first_pieces
-from yota.schedule.blocked.units import Member, Unit, copied_whole
+from yota.schedule.blocked.units import Member, Unit, copied_whole, first_pieces
+from yota.schedule.liveness import Request, Slot, assign
 
 WORKSPACE_BYTES = 16 * 1024
 """Smaller arrays are cheaper to allocate anew than to look up."""

@@ -11,8 +11,7 @@ import numpy as np
 from yota.emit.numpy_literals import dtype_text, scalar
 from yota.emit.python.formatting import wrapped
 from yota.emit.python.function_plan import marked
-from yota.emit.python.module_vocabulary import WIDTH, Vocabulary, listed, packed, plan_reads
-from yota.emit.spelling import spell
+from yota.emit.python.module_vocabulary import WIDTH, Vocabulary, listed, packed, plan_reads, spell
 from yota.emit.tree import Spelling
 from yota.errors import CodegenError
 from yota.ir.extents import ATOM, UNARY, Spelled

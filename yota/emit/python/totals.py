@@ -14,8 +14,7 @@ from yota.emit.python.op_call import Call, dtype_argument
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.optimize.array_views import is_view
-from yota.schedule.blocked.shifts import in_order, landing
-from yota.schedule.blocked.units import ROWS, Member
+from yota.schedule.blocked.units import ROWS, Member, in_order, landing
 
 if TYPE_CHECKING:
     from yota.emit.python.blocked_loops import LoopLowering

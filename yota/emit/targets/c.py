@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from yota.emit.banner import in_comment
 from yota.emit.c.c_driver import Driver
 from yota.emit.c.c_loops import LoopKernel, plan_loop
-from yota.emit.c.c_plan import KernelPlan
-from yota.emit.c.c_types import EXACT, EXACT_OF_REAL
+from yota.emit.c.c_plan import KernelPlan, parts, preludes, vector_forms
+from yota.emit.c.dialect import EXACT, EXACT_OF_REAL
 from yota.emit.c.kernels import Kernel, plan_kernel, plan_kernels
 from yota.emit.c.lines import Needs
-from yota.emit.c.parts import parts, preludes, vector_forms
 from yota.emit.names import Names
 from yota.emit.render import render
 from yota.emit.targets import generated as base
+from yota.emit.targets.generated import in_comment
 from yota.ir.semantics import MOVES
 from yota.ir.tape import Op, Tape
 from yota.optimize.polynomials import symbolic

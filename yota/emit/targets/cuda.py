@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.banner import in_comment
 from yota.emit.c.dialect import CUDA, is_known_op
 from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_driver import CudaDriver
-from yota.emit.cuda.cuda_kernels import Step, plan_step, words_of
-from yota.emit.cuda.cuda_plan import KernelPlan, inline_parts, preludes
+from yota.emit.cuda.cuda_plan import KernelPlan, Step, inline_parts, plan_step, preludes, words_of
 from yota.emit.cuda.halves import Stored, Widened, placed, widened
 from yota.emit.cuda.runtime_indices import checks, readable
 from yota.emit.cuda.scatter import is_sorted_scatter, leading, plan_addition
@@ -23,6 +21,7 @@ from yota.emit.cuda.threads import THREADS, separated
 from yota.emit.names import Names
 from yota.emit.render import render
 from yota.emit.targets import generated as base
+from yota.emit.targets.generated import in_comment
 from yota.errors import CodegenError
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape

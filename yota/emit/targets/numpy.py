@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yota.emit.banner import work
 from yota.emit.python import scalar
 from yota.emit.python.function_plan import FunctionPlan
 from yota.emit.python.loop_functions import arranged
 from yota.emit.python.lower import Lowering
 from yota.emit.python.storage import Storage
 from yota.emit.render import render
-from yota.emit.targets.generated import FIXED, Opening, Source
+from yota.emit.targets.generated import FIXED, Opening, Source, work
 from yota.ir.tape import Tape
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone

@@ -1,4 +1,4 @@
-"""From a request to the text of a C file and its header, or of an extension module for this process."""
+"""From a request to the text of a file in C, or in a language that a table describes, or of an extension module."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from dataclasses import replace
 from typing import Any
 
 import yota
+from yota.emit.c.c_plan import parts as inline_functions
+from yota.emit.c.c_plan import vector_forms
 from yota.emit.c.lines import harmless
-from yota.emit.c.parts import parts as inline_functions
-from yota.emit.c.parts import vector_forms
 from yota.emit.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
+from yota.emit.language import tabled
 from yota.emit.render import render
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.plain_text import visible
 from yota.ir.tape import Tape
-from yota.package.c.attempts import at_samples
+from yota.package.c.attempts import SizedInC, at_samples
 from yota.package.c.c_functions import FunctionWriter, written
 from yota.package.c.c_size_checks import proved
-from yota.package.c.c_sized import SizedInC
 from yota.package.c.extension import extension
-from yota.package.provenance import command_lines, description, headline, recorded_decision, reference_of
-from yota.package.request import Request, flattened, further_axes
+from yota.package.request import (
+    Request,
+    command_lines,
+    description,
+    flattened,
+    further_axes,
+    headline,
+    recorded_decision,
+    reference_of,
+)
 from yota.package.signature import is_renamed
 from yota.package.subject import source_of
 from yota.schedule.nests.contractions import multiplies_matrices
@@ -198,3 +206,38 @@ def joined(request: Request) -> str:
         raise CodegenError("NumPy multiplies matrices faster")
     order = (files[f"{_STEM}{ending}"].replace(f'#include "{_STEM}.h"\n', "") for ending in (".h", ".c", "module.c"))
     return render("c/pair/joined.c.jinja", plan={"functions": vector_forms(found.shared.needs), "texts": list(order)})
+
+
+def collected_by_table(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The same in a language that a table describes.
+
+    Raises ArgumentError if something is asked for that only other targets have, or the function does something else
+        at another size.
+    Raises CodegenError if something in the function cannot be said in the language.
+    """
+    language = tabled(request.target)
+    if request.self_test:
+        raise ArgumentError(f'self_test=True is not for target="{request.target}"; use target="c" or "numpy"')
+    flat = flattened(request)
+    found: FunctionWriter = at_samples(flat, SizedInC) if flat.call.dimensions() else written(flat)
+    sizes = [size for each in found.functions for size in each.sizes]
+    banner = described_lines(request, found.tapes)
+    banner += ["Arrays are in C order without gaps. Results overlap neither arguments nor one another."]
+    banner += [f"Sizes must satisfy {found.condition}."] if found.condition else []
+    banner += [f"Decision {number}: {recorded_decision(each)}" for number, each in enumerate(found.guards, start=1)]
+    banner += further_axes(request.call, sizes)
+    plan = {
+        **quoted_texts(request),
+        "banner": banner,
+        "tables": found.shared.tables.lines,
+        "functions": found.functions,
+        "name": found.title,
+        "language": language,
+    }
+    template = f"{language.folder}/module.jinja"
+    parts = language.called(render(template, plan={**plan, "parts": []}))
+    # The same loops in C are held against NumPy at sizes that they were not made from.
+    proved = collected(replace(request, target="c", stem=None))[1] if found.condition else ()
+    notes = [f"{request.wish!r} is called {found.title} in the file"] if found.title != request.wish else []
+    text = tidied(render(template, plan={**plan, "parts": parts}))
+    return {stem_of(request.stem or found.title) + language["ending"]: text}, tuple(dict.fromkeys([*notes, *proved]))

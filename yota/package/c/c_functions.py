@@ -15,9 +15,8 @@ from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.optimize import inline
 from yota.optimize.pipeline import run
-from yota.package.c.c_selftest import SelfTest, self_test_of
 from yota.package.c.file_writer import FileWriter
-from yota.package.c.interface import Function, Parameter, SizedCall, argument, documented
+from yota.package.c.interface import Function, Parameter, SelfTest, SizedCall, argument, documented, self_test_of
 from yota.package.recorded_matrices import Derivative, Recording, recorded
 from yota.package.request import Request
 from yota.package.subject import Subject, subject_of

@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yota.emit.c.c_plan import KernelPlan
+from yota.emit.c.c_plan import KernelPlan, preludes
 from yota.emit.c.kernels import argument_of, result_of
-from yota.emit.c.parts import preludes
 from yota.emit.python.numpy_calls import python_type
 from yota.emit.render import render
 from yota.errors import ArgumentError
 from yota.package.c.c_functions import FunctionWriter
 from yota.package.c.interface import Function, SizedCall
-from yota.package.provenance import recorded_decision
+from yota.package.request import recorded_decision
 from yota.package.signature import hint
 
 _WORTH_RELEASING = 10_000

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from yota.emit.c.c_plan import Tables
 from yota.emit.c.c_standalone import Shared
 from yota.emit.c.dialect import FOREIGN, language_of
 from yota.emit.c.lines import Needs
-from yota.emit.c.parts import Tables
 from yota.emit.language import Language
 from yota.emit.names import Names
 from yota.ir.extents import Extent
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.package.c.interface import Parameter, argument, result
-from yota.package.provenance import called, summary
 from yota.package.recorded_matrices import Recording
-from yota.package.request import Request
+from yota.package.request import Request, called, summary
 from yota.package.subject import Subject
 
 

@@ -15,8 +15,7 @@ from yota.package.c.attempts import at_samples
 from yota.package.c.c_contents import described_lines, head_lines, quoted_texts, stem_of, tidied
 from yota.package.cuda.cuda_functions import FunctionWriter, written
 from yota.package.cuda.cuda_sized import SizedInCuda
-from yota.package.provenance import headline, reference_of
-from yota.package.request import Request, flattened, further_axes
+from yota.package.request import Request, flattened, further_axes, headline, reference_of
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -1,25 +1,126 @@
-"""CUDA for all sizes, written from tapes whose shapes have extents."""
+"""CUDA for all sizes, written from tapes whose shapes have extents, with kernels for arrays that come from sizes."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from yota.emit.c.c_types import c_type
-from yota.emit.cuda.runtime_indices import MOST
+from yota.emit.c.dialect import CUDA, c_type
+from yota.emit.c.kernels import mentions
+from yota.emit.c.lines import block
+from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter
+from yota.emit.cuda.runtime_indices import MOST, flat_kernel, over
 from yota.emit.cuda.scatter import is_addition
-from yota.emit.language import tabled
+from yota.emit.cuda.threads import OPEN_BLOCKS, THREADS
+from yota.emit.language import filled, tabled
+from yota.emit.names import Names
 from yota.ir.tape import Op, Tape
 from yota.package.c.attempts import AllSizes
-from yota.package.c.size_arithmetic import SizeNames, whole
-from yota.package.cuda.cuda_filling import fillings
+from yota.package.c.c_filling import COUNTERS, Triangle, factor, refuse_more_axes, triangle
+from yota.package.c.size_arithmetic import SizeNames, element, shifted, whole
 from yota.package.cuda.cuda_functions import FURTHER, FromSizes, FunctionWriter
 from yota.package.request import Request
 from yota.package.size_recordings import Sized
+from yota.package.varying import Varying
 from yota.schedule.nests.index_patterns import gathered_extents, index_arrays
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An array, the C texts of its extents, and for rows or columns of a triangle which those are."""
+
+    varying: Varying
+    extents: tuple[str, ...]
+    corner: tuple[Triangle, int] | None
+
+
+def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> tuple[KernelPlan, ...]:
+    """Kernels called ``title`` and a number for the arrays in ``found``, which their parameters are called after.
+
+    names: what sizes are called in CUDA; kernels have no parameters for them yet.
+    Raises CodegenError if an array cannot be said in CUDA.
+    """
+    arrays = [
+        _Array(each, tuple(map(str, each.shape)), triangle(each.text, names)) for each in found if each.type.shape
+    ]
+    # Arrays of one shape, or of one triangle, are put in place together.
+    groups = itertools.groupby(arrays, key=lambda each: each.corner[0] if each.corner else each.extents)
+    return tuple(_kernel(f"{title}_sizes{number}", list(group), names) for number, (_, group) in enumerate(groups))
+
+
+def _kernel(name: str, arrays: Sequence[_Array], names: Mapping[str, str]) -> KernelPlan:
+    own = CUDA.names(name, [*names.values(), *(each.varying.hint for each in arrays)])
+    types = [each.varying.type.dtype for each in arrays]
+    parameters = [
+        Parameter(f"{c_type(type)} *__restrict__ ", each.varying.hint, f"{type.name}[{','.join(each.extents)}]")
+        for each, type in zip(arrays, types, strict=True)
+    ]
+    if arrays[0].corner:
+        lines = _triangular(arrays[0].corner[0], arrays, own)
+        return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(OPEN_BLOCKS, THREADS))
+    lines = _rectangular(arrays, names, own)
+    return flat_kernel(name, parameters, lines, 0, THREADS, open=True)
+
+
+def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: Names) -> list[str]:
+    """One loop over all elements, which have places along the axes if those matter."""
+    extents = arrays[0].extents
+    refuse_more_axes(extents)
+    counters = [own.fresh(each) for each in COUNTERS[: len(extents)]] if len(extents) > 1 else ["at"]
+    stores = []
+    for each in arrays:
+        value = element(each.varying.text, counters, names, each.varying.type.dtype)
+        stores += filled(f"{each.varying.hint}[at] = {value};")
+    places = []
+    for axis, counter in enumerate(counters):
+        inner = [factor(each) for each in extents[axis + 1 :]]
+        place = f"at / {inner[0]}" if len(inner) == 1 else f"at / ({' * '.join(inner)})" if inner else "at"
+        place += f" % {factor(extents[axis])}" if axis else ""
+        places += [f"const int64_t {counter} = {place};"] if len(extents) > 1 and mentions(stores, counter) else []
+    return over(" * ".join(map(factor, extents)) if len(extents) > 1 else extents[0], THREADS, [*places, *stores])
+
+
+def _triangular(corner: Triangle, arrays: Sequence[_Array], own: Names) -> list[str]:
+    """Each block goes through rows, and its threads through the columns of one."""
+    row, column, start = (own.fresh(each) for each in ("row", "column", "start"))
+    begin = own.fresh("begin") if corner.upper else ""
+    setup, end, place = _upper(corner, row, column, begin) if begin else _lower(corner, row, column, own)
+    counters = (row, column)
+    stores = [f"{each.varying.hint}[at] = {counters[each.corner[1]]};" for each in arrays if each.corner]
+    ahead, back = (f"{begin} + ", f" - {begin}") if begin else ("", "")
+    head = f"for (int64_t {column} = {ahead}(int)threadIdx.x; {end}; {column} += {THREADS})"
+    loop = block(head, [f"const int64_t at = {start} + {column}{back};", *stores])
+    outer = f"for (int64_t {row} = blockIdx.x; {row} < {corner.extent}; {row} += gridDim.x)"
+    return block(outer, [*setup, f"const int64_t {start} = {place};", *loop])
+
+
+def _upper(corner: Triangle, row: str, column: str, begin: str) -> tuple[list[str], str, str]:
+    """What a row's columns begin with, how they end, and how many elements there are in the rows before it."""
+    extent, beyond = corner.extent, corner.offset
+    edge = shifted(row, beyond)
+    setup = [f"const int64_t {begin} = {edge if beyond >= 0 else f'{edge} > 0 ? {edge} : 0'};"]
+    length, missing = (f"({shifted(extent, -beyond)})", row) if beyond > 0 else (extent, begin)
+    return setup, f"{column} < {extent}", f"{row} * {length} - {missing} * ({missing} - 1) / 2"
+
+
+def _lower(corner: Triangle, row: str, column: str, own: Names) -> tuple[list[str], str, str]:
+    """How a row's columns, the first of which is 0, end, and how many elements there are in the rows before it."""
+    extent, beyond = corner.extent, corner.offset
+    edge = shifted(row, beyond)
+    if beyond <= 0:
+        ends = [each if each == row else f"({each})" for each in (edge, shifted(row, beyond + 1))]
+        return [], f"{column} <= {edge}", f"{' * '.join(ends)} / 2"
+    short, left = own.fresh("short_rows"), own.fresh("left")
+    setup = [
+        f"const int64_t {short} = {extent} > {beyond + 1} ? {extent} - {beyond + 1} : 0;",
+        f"const int64_t {left} = {short} > {row} ? {short} - {row} : 0;",
+    ]
+    place = f"{row} * {extent} - {short} * ({short} + 1) / 2 + {left} * ({left} + 1) / 2"
+    return setup, f"{column} < {extent} && {column} <= {edge}", place
 
 
 class SizedInCuda(AllSizes):

@@ -16,9 +16,8 @@ from yota.rules.language.display import show
 from yota.rules.language.model import Expression, refusal
 from yota.rules.laws import trials
 from yota.rules.laws.cancellation import round_trip
-from yota.rules.laws.differences import slope
 from yota.rules.laws.inspection import Inspection, Law
-from yota.rules.laws.sampling import points, results, statics
+from yota.rules.laws.sampling import points, results, slope, statics
 
 _POINTS = 5
 _DOUBLE = 1e-5

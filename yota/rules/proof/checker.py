@@ -2,26 +2,84 @@
 
 from __future__ import annotations
 
+import difflib
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
+from yota._resources import folder
 from yota.errors import RuleError
 from yota.rules.algebras.sympy_functions import exactly
 from yota.rules.functions import resolve
 from yota.rules.language.model import Rule
+from yota.rules.language.rule_text import Place, Source
 from yota.rules.language.syntax import parse_all
 from yota.rules.laws import all_laws as laws
-from yota.rules.loading import read_file
+from yota.rules.laws.vocabulary import callees
+from yota.rules.loading import excerpts, read_file, shipped
 from yota.rules.proof import adjoints, conventions, partials
-from yota.rules.proof import value_forms as forms
+from yota.rules.proof.adjoints import layouts, second_order
 from yota.rules.proof.findings import FAULTS, Finding, Report, failed, finding, unmeasured
-from yota.rules.proof.generated_code import layouts, second_order
-from yota.rules.proof.libraries import absent, import_used, imported
 from yota.rules.registry import Registry, registry
+
+
+def imported(path: Path, rules: Sequence[Rule]) -> bool:
+    """Whether a file is a shipped one; if so, the modules of its functions are imported."""
+    if folder("rules") not in path.resolve().parents:
+        return False
+    modules = {_module(rule.target) for rule in rules if rule.target is not None}
+    if path.resolve().parent.name == "scipy":
+        modules.add("scipy.special")
+    for module in sorted(modules):
+        import_module(module)
+    return True
+
+
+def import_used(rules: Sequence[Rule], known: Registry) -> None:
+    """Import the modules of shipped functions that a user's rules are for, or call, and that those call in turn.
+
+    A library that is not installed is left to `absent`.
+    """
+    pending, seen = list(rules), set[str]()
+    parts = [part for text in shipped(folder("rules")) for part in excerpts(*text)]
+    known_modules = {_module(part.target) for part in parts if part.target is not None}
+    while pending:
+        rule = pending.pop()
+        sides = (*rule.primal.values(), *rule.partials.values(), *rule.adjoints.values(), *rule.kinks)
+        for name in {each for side in sides for each in callees(side)} - seen:
+            seen.add(name)
+            if known.knows(name) and not known.is_user(name):
+                pending += known.rules(name)
+        if rule.target is not None and _module(rule.target) in known_modules:
+            with suppress(ImportError):
+                import_module(_module(rule.target))
+
+
+def absent(source: Source, rules: Sequence[Rule]) -> Iterator[RuleError]:
+    """The errors of rules whose functions are not there: they cannot be proved, or never fire."""
+    for rule in rules:
+        if rule.target is None or resolve(rule.target) is not None:
+            continue
+        module, name = _module(rule.target), rule.target.rpartition(".")[2]
+        place = Place(rule.line - 1, 2)
+        if module not in sys.modules:
+            what = f"`{module}` is not loaded, so that nothing can be proved about this rule"
+            yield source.fault(place, what, found=rule.target, write=f"yota check {source.file} --import {module}")
+            continue
+        (close,) = difflib.get_close_matches(name, vars(sys.modules[module]), 1) or ("...",)
+        what = f"`{module}` has no function `{name}`, so that this rule can never fire"
+        yield source.fault(place, what, found=rule.target, write=f'@{rule.kind}("{module}.{close}")')
+
+
+def _module(target: str) -> str:
+    return target.rpartition(".")[0]
+
 
 POINTS = 16
 """Points at which each partial is measured."""
@@ -38,13 +96,13 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
     if rule.linear:
         yield from adjoints.linearity(rule, known)
     if rule.kind == "tensor":
-        yield from forms.solved(rule, known, points)
+        yield from partials.solved(rule, known, points)
         yield from adjoints.directions(rule, known)
         yield from adjoints.types(rule, known)
         yield from adjoints.code(rule, known)
     else:
-        yield from forms.shared(rule, known, points)
-        yield from forms.solved(rule, known, points)
+        yield from partials.shared(rule, known, points)
+        yield from partials.solved(rule, known, points)
         yield from map(partial(_exact, rule, known), partials.formulas(rule, known, points))
         yield from conventions.kinks(rule, known)
         yield from conventions.ends(rule, known)

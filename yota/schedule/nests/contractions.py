@@ -1,18 +1,22 @@
-"""Rewrites matrix products, einsums and counts as sums: where no BLAS is at hand, or where it would not pay."""
+"""Rewrites matrix products, einsums and counts as sums, and cumulative ones as loops, where nothing else does them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from yota.ir.access_maps import letters
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
+from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import CONTRACTIONS, AccessMap
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType
 from yota.optimize.array_views import is_view
 from yota.optimize.rewrite import Rewriting, rewritten
+from yota.rules.language.statics import inverse
 
 _SMALL = 256
 """Multiplications of a product up to which a loop takes less time than a call of NumPy's."""
@@ -196,3 +200,45 @@ def _answer(rewriting: Rewriting, op: Op) -> int:
         return rewriting.emit("astype", (count,), {"dtype": rewriting.tape.types[op.result].dtype})
     zero = rewriting.builder.constant(np.float64(0))
     return rewriting.emit("not_equal" if op.semantics.fold == "logical_or" else "equal", (count, zero))
+
+
+_STEPS = {"cumsum": ("add", -0.0), "cumprod": ("multiply", 1.0)}
+"""The op of a trip, and the number that changes no bit of another one."""
+
+
+def as_loops(tape: Tape, kept: Collection[int] = ()) -> Tape:
+    """``tape`` with each cumulative sum or product of real numbers as a loop along its axis; ``kept`` stay."""
+    if not any(op.access == AccessMap.SCAN for op in tape.ops):
+        return tape
+    return rewritten(tape, partial(_looped, kept=kept))
+
+
+def _looped(rewriting: Rewriting, op: Op, kept: Collection[int]) -> int | None:
+    if op.access != AccessMap.SCAN or op.result in kept:
+        return None
+    type, axis = rewriting.tape.types[op.result], op.keyword("axis")
+    (operand,) = rewriting.operands(op)
+    if type.dtype.kind != "f" or rewriting.type(operand) != type or not type.size:
+        return None
+    name, neutral = _STEPS[op.name]
+    builder, order = rewriting.builder, (axis, *(each for each in range(type.ndim) if each != axis))
+    row = TensorType(type.dtype, type.shape[:axis] + type.shape[axis + 1 :])
+    start = builder.constant(type.dtype.type(neutral))
+    if row.shape:
+        start = builder.emit(primitive("broadcast_to"), (start,), {"shape": row.shape})
+    if axis:
+        operand = builder.emit(primitive("transpose"), (operand,), {"axes": order})
+    trips = type.shape[axis]
+    region = Region(_trip(name, row), 1, 1, trips, seen=trips)
+    found = item_of(builder, builder.emit(LOOP, (start, operand), {"region": region}), 1)
+    if axis:
+        found = builder.emit(primitive("transpose"), (found,), {"axes": inverse(order)})
+    return found
+
+
+def _trip(name: str, row: TensorType) -> Tape:
+    """The body: the carried value and a row give the next carried value, which is also the row of the result."""
+    body = TapeBuilder(name)
+    body.input(TensorType(np.dtype(np.int64), (), True), 0, "i")
+    made = body.emit(primitive(name), (body.input(row, 1, "carried"), body.input(row, 2, "row")))
+    return body.finish([made, made])

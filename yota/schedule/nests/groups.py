@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from yota.emit.c.c_types import cost, is_known
-from yota.emit.c.dialect import is_known_op
+from yota.emit.c.dialect import cost, is_known, is_known_op
 from yota.ir.access_maps import pieces
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import MOVES, AccessMap

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_types import is_known
+from yota.emit.c.dialect import is_known
 from yota.errors import CodegenError
 from yota.ir.access_maps import pieces
 from yota.ir.extents import Extent

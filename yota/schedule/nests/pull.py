@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from yota.emit.c.c_types import computed_in
+from yota.emit.c.dialect import computed_in
 from yota.ir.access_maps import carried_axis, viewed
 from yota.ir.indexing import Index as ArrayIndex
 from yota.ir.indexing import pattern_shape
@@ -21,6 +21,7 @@ from yota.schedule.nests.linear_index import (
     Linear,
     Point,
     UnreachableError,
+    Values,
     by_place,
     flat,
     piece_of,
@@ -29,7 +30,6 @@ from yota.schedule.nests.linear_index import (
     spread,
     within,
 )
-from yota.schedule.nests.point_values import Values
 
 Request: TypeAlias = tuple[int, Point]
 Made: TypeAlias = tuple[list[Request], Callable[[list[int]], int]]

@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if words == ["doctor"]:
         # This command reports missing packages, so it must not need any.
-        from yota.tools.cli.doctor_command import doctor
+        from yota.tools.doctor import doctor
 
         return doctor()
     try:

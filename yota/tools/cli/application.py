@@ -12,15 +12,14 @@ import typer
 
 import yota
 from yota.errors import ArgumentError, YotaError
-from yota.tools.cli import bench_command as bench
-from yota.tools.cli import check_command as check
-from yota.tools.cli import doctor_command as doctor
-from yota.tools.cli import generate_command as generate
-from yota.tools.cli import report_command as report
-from yota.tools.cli import rules_command as rules
-from yota.tools.cli import show_command as show
+from yota.tools.cli.bench_command import bench
+from yota.tools.cli.check_command import check
+from yota.tools.cli.generate_command import generate
+from yota.tools.cli.rules_command import rules
+from yota.tools.cli.show_command import report, show
 from yota.tools.cli.terminal import failure, text
 from yota.tools.cli.user_function import Loaded, UsageError
+from yota.tools.doctor import doctor
 
 # typer may contain its own copy of click, with these base classes.
 _UsageFault: Any = typer.BadParameter.__mro__[2]
@@ -70,13 +69,8 @@ def options(
     """See the help of the application."""
 
 
-application.command("generate", help=generate.HELP)(generate.generate)
-application.command("show", help=show.HELP)(show.show)
-application.command("report", help=report.HELP)(report.report)
-application.command("rules", help=rules.HELP)(rules.rules)
-application.command("check", help=check.HELP)(check.check)
-application.command("bench", help=bench.HELP)(bench.bench)
-application.command("doctor", help=doctor.HELP)(doctor.doctor)
+for each in (generate, show, report, rules, check, bench, doctor):
+    application.command()(each)
 
 
 def run(arguments: list[str] | None = None) -> int:

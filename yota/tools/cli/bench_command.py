@@ -97,17 +97,6 @@ def _torch(f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any
 PEERS = (Peer("autograd", _autograd), Peer("jax", _jax), Peer("torch", _torch))
 
 
-HELP = """
-Time a function, and its value with gradient, in yota and in other installed libraries.
-
-The ratio compares value with gradient to the plain NumPy function. All rows are timed in turn several times, and the
-shortest time of each counts. autograd, jax and torch are included if they are installed and their gradients agree with
-yota's. Otherwise a note gives the reason.
-
-    yota bench examples/polynomial.py:polynomial --arg "x=float64[8]"
-    yota bench pkg.energy:potential --arg "x=float64[500,3]" --seconds 2 --json
-"""
-
 _AGREEMENT = 1e-6
 _ROUNDS = 10
 
@@ -132,7 +121,15 @@ def bench(
     seconds: Annotated[float, typer.Option("--seconds", min=0.0, max=3600.0, help="Time to spend on each row.")] = 0.5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, times in seconds.")] = False,
 ) -> int:
-    """See `HELP`."""
+    """Time a function, and its value with gradient, in yota and in other installed libraries.
+
+    The ratio compares value with gradient to the plain NumPy function. All rows are timed in turn several times, and
+    the shortest time of each counts. autograd, jax and torch are included if they are installed and their gradients
+    agree with yota's. Otherwise a note gives the reason.
+
+        yota bench examples/polynomial.py:polynomial --arg "x=float64[8]"
+        yota bench pkg.energy:potential --arg "x=float64[500,3]" --seconds 2 --json
+    """
     from yota.package.subject import call_of, subject_of
 
     load_rule_files(rules)

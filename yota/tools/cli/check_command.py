@@ -14,25 +14,6 @@ from yota.tools.cli.user_function import Imports, UsageError, import_modules
 if TYPE_CHECKING:
     from yota.rules.proof.findings import Report
 
-HELP = """
-Verify the rules of a file.
-
-yota checks the laws of the rule language. It compares each partial with its function as a formula ("exact" if that
-succeeds, else with 50 digits), and as generated code in double and single precision. It checks each adjoint along
-random directions, with its shape and dtype. It also checks kinks, broadcasting, empty and strided operands, and second
-order.
-
-    yota check my.rules
-    yota check my.rules --import mypkg
-    yota check my.rules --mutants
-
-yota looks functions up in imported modules. A rule file imports only modules of the shipped rules; `--import` adds
-others. `--mutants` inserts faults into the rules and counts those that the checks miss. The error of a partial may be 8
-units in the last place for NumPy functions, and 1e-12 for others. The rule's docstring may allow more and give the
-reason, as in "Within 1e-9: the terms cancel near 1." The exit code is 1 if a rule is wrong or its function is missing;
-errors give the place and the correction.
-"""
-
 
 def check(
     files: Annotated[list[Path], typer.Argument(help="Rule files, or folders of them.", show_default=False)],
@@ -42,7 +23,23 @@ def check(
     planted: Annotated[bool, typer.Option("--mutants", help="Insert faults and count those found.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """See `HELP`."""
+    """Verify the rules of a file.
+
+    yota checks the laws of the rule language. It compares each partial with its function as a formula ("exact" if that
+    succeeds, else with 50 digits), and as generated code in double and single precision. It checks each adjoint along
+    random directions, with its shape and dtype. It also checks kinks, broadcasting, empty and strided operands, and
+    second order.
+
+        yota check my.rules
+        yota check my.rules --import mypkg
+        yota check my.rules --mutants
+
+    yota looks functions up in imported modules. A rule file imports only modules of the shipped rules; `--import` adds
+    others. `--mutants` inserts faults into the rules and counts those that the checks miss. The error of a partial may
+    be 8 units in the last place for NumPy functions, and 1e-12 for others. The rule's docstring may allow more and give
+    the reason, as in "Within 1e-9: the terms cancel near 1." The exit code is 1 if a rule is wrong or its function is
+    missing; errors give the place and the correction.
+    """
     from yota.rules.proof.checker import prove_file
 
     import_modules(modules)
@@ -91,7 +88,7 @@ _QUIET = ("laws of the language", "adjoint, shape and dtype")
 
 
 def _mutants(files: list[Path], as_json: bool) -> int:
-    from yota.rules.proof.mutant_survey import survey
+    from yota.rules.proof.mutants import survey
 
     surveys = [survey(path, lambda rules: steps(rules, "planting")) for path in files]
     if as_json:

@@ -9,53 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from yota.tools.cli import completion
+from yota.tools.cli import user_function
 from yota.tools.cli.terminal import code, output, remark, text, working
 from yota.tools.cli.user_function import UsageError, function_at, given, load_rule_files, shown_reference
-
-HELP = """
-Write a module with a function and its derivatives that needs only NumPy, or code in another language.
-
-The file does not need yota at run time.
-
-    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
-
-The module has `potential`, `potential_gradient` and `potential_value_and_gradient`. Commit it, and let CI check that it
-is current (otherwise: a diff and exit code 1):
-
-    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py --check
-
-Write a C99 file and its header, for programs in C and C++:
-
-    yota generate pkg.energy:potential --arg "x=float64[N,3]" --arg "eps=float" --target c -o src/potential.c
-
-`--extension` also writes a Python extension module, and a `meson.build` and `pyproject.toml` that build it.
-
-Write a CUDA file with kernels and launch functions, and a Python file that launches the kernels with CuPy:
-
-    yota generate pkg.energy:potential --arg "x=float64[N,3]" --target cuda -o src/potential.cu
-
-Write a Fortran module whose functions C calls too, or an ES module for Node.js and browsers:
-
-    yota generate pkg.energy:potential --arg "x=float64[N,3]" --target fortran -o src/potential.f90
-    yota generate pkg.energy:potential --arg "x=float64[N,3]" --target javascript -o src/potential.mjs
-
-Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
-value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
-the function's module knows the class `Params`. You may omit arguments with defaults. Sizes may have names:
-`float64[N,3]` supports all sizes, on every target. `float64[B,...]` supports any number of further axes: in NumPy
-modules, and in C files if only the number of elements matters. Functions in C and CUDA take named sizes as first
-arguments; the head of the file gives their smallest values.
-
-yota traces the function, and tests code for named sizes, on generated arguments: floating-point numbers between 1/4 and
-3/4, and integers that are valid indices of every axis. If the function has no value there, name a function that returns
-other arguments by name, as in `def sample(N): return {"x": ...}`: `--sample pkg.energy:sample`.
-
-Instead of a module you can name a file of sympy expressions, one `name = expression` on each line, whose name ends in
-`.sympy` or `.txt`. yota parses the file and never executes it:
-
-    yota generate potential.sympy:energy --arg "x=float" --arg "eps=float" --target c -o src/potential.c
-"""
 
 
 class Target(str, Enum):
@@ -97,7 +53,8 @@ _LEXERS = {"numpy": "python", "fortran": "fortran", "javascript": "javascript"}
 _USUAL = [Content.value, Content.gradient]
 
 Function = Annotated[
-    str, typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False, autocompletion=completion.functions)
+    str,
+    typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False, autocompletion=user_function.functions),
 ]
 Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one argument, as in "x=float64[4,3]".')]
 Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]
@@ -136,9 +93,50 @@ def generate(
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> int:
-    """See `HELP`."""
+    """Write a module with a function and its derivatives that needs only NumPy, or code in another language.
+
+    The file does not need yota at run time.
+
+        yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
+
+    The module has `potential`, `potential_gradient` and `potential_value_and_gradient`. Commit it, and let CI check
+    that it is current (otherwise: a diff and exit code 1):
+
+        yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py --check
+
+    Write a C99 file and its header, for programs in C and C++:
+
+        yota generate pkg.energy:potential --arg "x=float64[N,3]" --arg "eps=float" --target c -o src/potential.c
+
+    `--extension` also writes a Python extension module, and a `meson.build` and `pyproject.toml` that build it.
+
+    Write a CUDA file with kernels and launch functions, and a Python file that launches the kernels with CuPy:
+
+        yota generate pkg.energy:potential --arg "x=float64[N,3]" --target cuda -o src/potential.cu
+
+    Write a Fortran module whose functions C calls too, or an ES module for Node.js and browsers:
+
+        yota generate pkg.energy:potential --arg "x=float64[N,3]" --target fortran -o src/potential.f90
+        yota generate pkg.energy:potential --arg "x=float64[N,3]" --target javascript -o src/potential.mjs
+
+    Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
+    value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
+    the function's module knows the class `Params`. You may omit arguments with defaults. Sizes may have names:
+    `float64[N,3]` supports all sizes, on every target. `float64[B,...]` supports any number of further axes: in NumPy
+    modules, and in C files if only the number of elements matters. Functions in C and CUDA take named sizes as first
+    arguments; the head of the file gives their smallest values.
+
+    yota traces the function, and tests code for named sizes, on generated arguments: floating-point numbers between 1/4
+    and 3/4, and integers that are valid indices of every axis. If the function has no value there, name a function that
+    returns other arguments by name, as in `def sample(N): return {"x": ...}`: `--sample pkg.energy:sample`.
+
+    Instead of a module you can name a file of sympy expressions, one `name = expression` on each line, whose name ends
+    in `.sympy` or `.txt`. yota parses the file and never executes it:
+
+        yota generate potential.sympy:energy --arg "x=float" --arg "eps=float" --target c -o src/potential.c
+    """
     from yota.export import generate as make
-    from yota.package.provenance import command_of
+    from yota.package.request import command_of
     from yota.package.subject import relative
 
     if check and out == "-":

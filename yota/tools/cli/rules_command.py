@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from yota.errors import YotaError
-from yota.tools.cli import completion
+from yota.tools.cli import user_function
 from yota.tools.cli.generate_command import Rules
 from yota.tools.cli.terminal import code, failure, output, remark, status, table, text, working
 from yota.tools.cli.user_function import Imports, UsageError, import_modules
@@ -21,33 +21,12 @@ _TARGETS = ("numpy", "c", "cuda")
 _FAULTS = (YotaError, TypeError, ValueError, ArithmeticError)
 """Errors of what has no code; those of linear algebra are errors of values."""
 
-HELP = """
-List the rules, search them, or show one.
-
-A single rule is shown with its source, its worst errors, and its code for each target. With `--rules`, overridden rules
-are marked.
-
-    yota rules
-    yota rules --search erf
-    yota rules power
-    yota rules --rules my.rules
-    yota rules bump --rules bumps.rules --import bumps
-
-List the rule files of installed packages:
-
-    yota rules --installed
-
-Write the rules of a file that have primals as a module for jax, torch or autograd:
-
-    yota rules export --to jax my.rules -o my_rules.py
-"""
-
 
 def rules(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name of a primitive, or its function, as in numpy.power.", autocompletion=completion.primitives
+            help="Name of a primitive, or its function, as in numpy.power.", autocompletion=user_function.primitives
         ),
     ] = "",
     files: Annotated[list[Path], typer.Argument(help="With export: the rule file.", show_default=False)] = [],  # noqa: B006
@@ -65,7 +44,25 @@ def rules(
     packages: Annotated[bool, typer.Option("--installed", help="List the rule files of installed packages.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """See `HELP`."""
+    """List the rules, search them, or show one.
+
+    A single rule is shown with its source, its worst errors, and its code for each target. With `--rules`, overridden
+    rules are marked.
+
+        yota rules
+        yota rules --search erf
+        yota rules power
+        yota rules --rules my.rules
+        yota rules bump --rules bumps.rules --import bumps
+
+    List the rule files of installed packages:
+
+        yota rules --installed
+
+    Write the rules of a file that have primals as a module for jax, torch or autograd:
+
+        yota rules export --to jax my.rules -o my_rules.py
+    """
     from yota.rules.registry import registry
 
     if packages:
@@ -238,7 +235,7 @@ def _line(fault: BaseException) -> str:
 def _export(files: list[Path], library: str, out: str, force: bool) -> int:
     from yota.package.files import write
     from yota.package.subject import relative
-    from yota.tools.sharing.modules import export
+    from yota.tools.sharing.rule_functions import export
 
     if len(files) != 1 or not library:
         raise UsageError("an export takes a file and a library: yota rules export --to jax, torch or autograd my.rules")

@@ -17,9 +17,8 @@ from yota.rules.language.model import Rule
 from yota.rules.registry import Registry, registry
 from yota.run.gradient_layout import Wrt
 from yota.tools.report.diagram import drawn
-from yota.tools.report.figures import totals
 from yota.tools.report.notebook import formulas
-from yota.tools.report.origins import MOST, Generated, Reversed, generated, native, reversed_tape, stamp
+from yota.tools.report.origins import MOST, Generated, Reversed, generated, native, reversed_tape, stamp, totals
 from yota.tools.report.report_plan import Card, Pair, Report, Row
 from yota.tools.report.source_pieces import pieces, plain, source_blocks
 
