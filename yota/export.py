@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from yota.errors import ArgumentError
-from yota.package.assembly import collected
+from yota.package.assembly import check, collected, write
 from yota.package.c import c_contents
-from yota.package.cuda import cuda_contents
-from yota.package.files import check, write
+from yota.package.cuda import cuda_sized
 from yota.package.request import Request
 from yota.package.subject import call_of
 from yota.run.gradient_layout import Wrt
@@ -24,7 +23,7 @@ __all__ = ["Module", "generate"]
 _TARGETS = {
     "numpy": collected,
     "c": c_contents.collected,
-    "cuda": cuda_contents.collected,
+    "cuda": cuda_sized.collected,
     **dict.fromkeys(("fortran", "javascript"), c_contents.collected_by_table),
 }
 _CONTENTS = ("value", "gradient", "jacobian", "hessian", "hvp")

@@ -19,7 +19,7 @@ from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.optimize.pipeline import run
 from yota.rules.laws.sampling import sample
-from yota.rules.proof.specimens import operands
+from yota.rules.proof.compiled_rule import operands
 from yota.rules.registry import registry
 from yota.tracing.intercept import recorded
 from yota.tracing.record import record

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.emit.programs import Writer, arguments, check, evaluate
-from yota.emit.c import coverage
+from yota.emit.c import kernel_body
 from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.kernels import Kernel, plan_kernel
 from yota.emit.c.lines import Needs
@@ -183,8 +183,8 @@ def test_a_kernel_that_leaves_elements_out_or_writes_one_twice_is_found(monkeypa
 
 
 def test_a_kernel_that_reads_outside_of_an_array_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = coverage.Pull.place
-    monkeypatch.setattr(coverage.Pull, "place", lambda *args: load(*args).shifted(1))
+    load = kernel_body.Pull.place
+    monkeypatch.setattr(kernel_body.Pull, "place", lambda *args: load(*args).shifted(1))
     with pytest.raises(ScheduleError, match="a kernel reads %1, float64\\[65536\\], from 1 to 65536"):
         kernels(written())
 

@@ -15,8 +15,8 @@ from yota.ir.op_counts import elements
 from yota.ir.tape import Tape
 from yota.optimize import pipeline
 from yota.optimize.polynomials import symbolic
-from yota.optimize.polynomials.cover import LARGEST_DEGREE, Wanted, cover
 from yota.optimize.polynomials.gains import saved
+from yota.optimize.polynomials.pairs import LARGEST_DEGREE, Wanted, cover
 from yota.optimize.polynomials.revise import Scales
 from yota.optimize.polynomials.sharing import share
 from yota.optimize.polynomials.terms import Table

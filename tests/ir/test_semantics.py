@@ -18,7 +18,7 @@ from yota.ir.operators import BINARY
 from yota.ir.semantics import CONTRACTIONS, JOINS, MOVES, VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import type_of
-from yota.optimize.array_views import shares
+from yota.optimize.array_writes import shares
 from yota.rules.proof.cases import CASES
 from yota.rules.proof.cases import CONTRACTIONS as SUBSCRIPTS
 from yota.transform.sparse.element_maps import Known, Link, Pairs, link

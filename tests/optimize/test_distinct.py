@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
-from yota.optimize.array_views import distinct
+from yota.optimize.array_writes import distinct
 
 
 @settings(deadline=None, max_examples=30)

@@ -15,7 +15,7 @@ import yota
 from tests.emit.programs import Writer, tapes
 from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.tape import Tape
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.fuse import fuse
 from yota.schedule.blocked.row_ops import place
 from yota.schedule.blocked.units import Unit

@@ -13,7 +13,7 @@ from yota.errors import ArgumentError
 from yota.ir.printing import show_op
 from yota.package.subject import call_of, subject_of
 from yota.tools.report.collect import page, report_of
-from yota.tools.report.report_plan import Report, Row
+from yota.tools.report.source_pieces import Report, Row
 
 SHAPES = {"W": "float64[20,30]", "b": "float64[20]", "x": "float64[30]"}
 

@@ -10,8 +10,8 @@ from yota.ir.indexing import Slice
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import TensorType
 from yota.rules.algebras.emitted import Static, evaluate, expand
-from yota.rules.language.display import show
 from yota.rules.language.model import Call, Literal, Name
+from yota.rules.language.rule_text import show
 from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
 

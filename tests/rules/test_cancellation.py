@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from yota.rules.language.display import show, walk
 from yota.rules.language.model import Call, Literal, Name
+from yota.rules.language.rule_text import show, walk
 from yota.rules.laws import cancellation
 from yota.rules.registry import registry
 

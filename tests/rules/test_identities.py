@@ -6,9 +6,9 @@ import pytest
 
 from tests.rules.ulps import excess
 from yota.rules.algebras.residues import PRIME, UnclearError, follows, number, raised
-from yota.rules.language.display import show
 from yota.rules.language.model import Call, Literal, Name, Parameter, Rule
 from yota.rules.language.model import Domain as Set
+from yota.rules.language.rule_text import show
 from yota.rules.language.syntax import parse
 from yota.rules.proof.mutants import mutants
 from yota.rules.registry import registry

@@ -12,7 +12,7 @@ import scipy.special
 from yota._resources import folder
 from yota.errors import MissingRuleError, RuleError
 from yota.ir.catalog import primitive
-from yota.rules.language.display import show
+from yota.rules.language.rule_text import show
 from yota.rules.language.statics import STATIC_FUNCTIONS
 from yota.rules.language.syntax import parse
 from yota.rules.laws import agreement

@@ -7,7 +7,7 @@ from yota.errors import RuleError
 from yota.rules.algebras.emitted import evaluate
 from yota.rules.algebras.opaque import to_sympy
 from yota.rules.algebras.readback import from_sympy
-from yota.rules.language.display import show
+from yota.rules.language.rule_text import show
 from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
 

@@ -16,8 +16,8 @@ from yota.errors import ArgumentError, RuleError
 from yota.interop.programs import Argument, Program
 from yota.rules.algebras.readback import Reader
 from yota.rules.algebras.sympy_functions import functions
-from yota.rules.language.display import walk
 from yota.rules.language.model import Call, Expression, Literal, Name
+from yota.rules.language.rule_text import walk
 from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
 

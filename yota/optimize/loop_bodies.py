@@ -11,7 +11,7 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
 from yota.optimize import dce
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.optimize.fission import parted, split
 from yota.optimize.rewrite import Rewriting, cone, users
 

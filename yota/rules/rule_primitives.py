@@ -15,8 +15,8 @@ from yota.ir.primitive import Emitter, Primitive, Shared
 from yota.rules.algebras.emitted import EVALUATE, Emitted, Static, expand
 from yota.rules.algebras.opaque import slope_of
 from yota.rules.functions import Late, resolve
-from yota.rules.language.display import template
 from yota.rules.language.model import Call, Expression, Literal, Name, Rule
+from yota.rules.language.rule_text import template
 from yota.rules.language.statics import bind
 from yota.rules.laws.inspection import Registered
 

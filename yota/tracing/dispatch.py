@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
 from yota.ir.location import where
-from yota.rules.language.display import template
+from yota.rules.language.rule_text import template
 from yota.tracing.aliasing import functions, settled
 from yota.tracing.creation import fresh
 from yota.tracing.cupy_names import lifted

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.rules.language.display import template
+from yota.rules.language.rule_text import template
 from yota.structures import package_of
 from yota.tracing.bytecode import is_call, resolved, running
 from yota.tracing.methods import is_traced

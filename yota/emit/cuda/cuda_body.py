@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from yota.emit.c.coverage import check_kernel
 from yota.emit.c.dialect import c_type
 from yota.emit.c.frame import Sink
-from yota.emit.c.kernel_body import BodyWriter
+from yota.emit.c.kernel_body import BodyWriter, check_kernel
 from yota.emit.c.kernels import mentions
 from yota.emit.c.lines import Needs, Writer, block
 from yota.emit.cuda.thread_memory import Access, Layout, Memory, access_of

@@ -15,8 +15,7 @@ from yota.emit.c.dialect import CUDA
 from yota.emit.c.frame import result_hint
 from yota.emit.cuda.cuda_plan import KernelPlan
 from yota.emit.cuda.cuda_plan import Step as Kernels
-from yota.emit.cuda.runtime_indices import Check
-from yota.emit.cuda.scatter import sorted_places
+from yota.emit.cuda.scatter import Check, sorted_places
 from yota.emit.cuda.thread_memory import Layout
 from yota.emit.numpy_literals import dtype_text, shape_text, tuple_text
 from yota.emit.python import numpy_calls

@@ -15,8 +15,16 @@ from yota.emit.c.frame import result_hint
 from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort, Step, plan_step, words_of
 from yota.emit.cuda.halves import placed, widened
-from yota.emit.cuda.runtime_indices import Place, find_starts, join_places, readable
-from yota.emit.cuda.scatter import is_addition, leading, plan_addition, sorted_places
+from yota.emit.cuda.scatter import (
+    Place,
+    find_starts,
+    is_addition,
+    join_places,
+    leading,
+    plan_addition,
+    readable,
+    sorted_places,
+)
 from yota.emit.cuda.thread_memory import Layout
 from yota.emit.cuda.threads import THREADS, separated
 from yota.emit.python.accesses import check_steps

@@ -12,7 +12,7 @@ from yota.emit.python.numpy_arrays import overwritten
 from yota.emit.python.storage import Storage
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
-from yota.optimize.array_views import is_view, roots
+from yota.optimize.array_writes import is_view, roots
 from yota.schedule.blocked.units import First, Kernel, Member, Unit, copied_whole, first_pieces, in_order, landing
 from yota.schedule.liveness import WHOLE, Access, Action, Rows, Unfinished, simulate
 

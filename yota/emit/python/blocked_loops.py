@@ -11,7 +11,7 @@ from yota.emit.python.numpy_arrays import view
 from yota.emit.python.op_call import Call
 from yota.emit.python.workspace import inverse, turned
 from yota.ir.tape import Op
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.units import Member, Unit, copied_whole, first_pieces
 
 if TYPE_CHECKING:

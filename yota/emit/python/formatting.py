@@ -7,14 +7,20 @@ import io
 import tokenize
 from collections.abc import Iterable, Iterator
 
-from yota.emit.python.documents import COMMA, Choice, Document, Preferred, block, joined, lay_out
 from yota.emit.python.expression_layout import (
+    COMMA,
     OPERATORS,
+    Choice,
+    Document,
+    Preferred,
     UnprintableError,
     arguments_of,
+    block,
     display,
     expression,
     flattened,
+    joined,
+    lay_out,
     level_of,
     operand_level,
     rigid,

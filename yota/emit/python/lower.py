@@ -27,7 +27,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TupleType
 from yota.ir.verify import is_on
-from yota.optimize.array_views import distinct, unsigned
+from yota.optimize.array_writes import distinct, unsigned
 from yota.schedule.blocked.units import Unit
 
 _OWN_NAMES = ("np", "deque", "StaleTape", "work", "start", "stop", "piece", "column", "_pool", "_workspace")

@@ -11,7 +11,7 @@ from yota.emit.python.numpy_calls import has_out
 from yota.ir.extents import Extent
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
-from yota.optimize.array_views import is_view, roots, shares
+from yota.optimize.array_writes import is_view, roots, shares
 from yota.schedule.blocked.units import Member, Unit, copied_whole, first_pieces
 from yota.schedule.liveness import Request, Slot, assign
 

@@ -13,7 +13,7 @@ from yota.emit.python import numpy_arrays, numpy_calls
 from yota.emit.python.op_call import Call, dtype_argument
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.units import ROWS, Member, in_order, landing
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_driver import CudaDriver
 from yota.emit.cuda.cuda_plan import KernelPlan, Step, inline_parts, plan_step, preludes, words_of
 from yota.emit.cuda.halves import Stored, Widened, placed, widened
-from yota.emit.cuda.runtime_indices import checks, readable
-from yota.emit.cuda.scatter import is_sorted_scatter, leading, plan_addition
+from yota.emit.cuda.scatter import checks, is_sorted_scatter, leading, plan_addition, readable
 from yota.emit.cuda.thread_memory import Layout
 from yota.emit.cuda.threads import THREADS, separated
 from yota.emit.names import Names

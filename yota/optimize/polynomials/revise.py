@@ -7,9 +7,8 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from yota.optimize.polynomials.cover import LARGEST_DEGREE, Wanted, cover
 from yota.optimize.polynomials.factor import Options, factor, factor_anew
-from yota.optimize.polynomials.pairs import extract, length
+from yota.optimize.polynomials.pairs import LARGEST_DEGREE, Wanted, cover, extract, length
 from yota.optimize.polynomials.system import PolynomialSystem
 from yota.optimize.polynomials.terms import Place, Sums, Table
 

@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from yota.optimize.polynomials.cover import LARGEST_DEGREE, Wanted, cover
-from yota.optimize.polynomials.pairs import extract, length
+from yota.optimize.polynomials.pairs import LARGEST_DEGREE, Wanted, cover, extract, length
 from yota.optimize.polynomials.system import Monomial, Term
 from yota.optimize.polynomials.terms import Table
 

@@ -12,8 +12,8 @@ from yota.errors import YotaError
 from yota.ir.operators import BINARY, COMPARISONS
 from yota.rules.algebras.emitted import Static
 from yota.rules.algebras.evaluate import Algebra, formulas
-from yota.rules.language.display import show
 from yota.rules.language.model import Call, Expression, Literal, Name, Rule
+from yota.rules.language.rule_text import show
 from yota.rules.language.statics import bind
 from yota.rules.laws.inspection import Registered
 from yota.rules.laws.sampling import defaults, statics

@@ -13,8 +13,8 @@ from yota.ir.infer import infer
 from yota.ir.primitive import Emitter, Primitive
 from yota.ir.types import TensorType, type_of
 from yota.rules.algebras.evaluate import Algebra
-from yota.rules.language.display import show
 from yota.rules.language.model import Adjoint, Call, Expression, Item, Name, Spread
+from yota.rules.language.rule_text import show
 from yota.rules.language.statics import STATIC_FUNCTIONS, arithmetic, bind, normalised
 from yota.rules.laws.inspection import Registered
 from yota.rules.macros import MACROS

@@ -9,8 +9,8 @@ from typing import Any
 
 from yota.errors import RuleError
 from yota.ir.operators import BINARY
-from yota.rules.language.display import show
 from yota.rules.language.model import Call, Expression, Literal, Name
+from yota.rules.language.rule_text import show
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     **{name: BINARY[name].function for name in ("add", "subtract", "multiply", "divide")},

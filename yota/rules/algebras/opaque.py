@@ -14,8 +14,8 @@ from yota.errors import RuleError
 from yota.rules.algebras.emitted import evaluate
 from yota.rules.algebras.evaluate import ARITHMETIC, CONDITIONS, Algebra
 from yota.rules.algebras.readback import from_sympy
-from yota.rules.language.display import show, walk
 from yota.rules.language.model import Call, Domain, Expression, Name, Rule, as_written
+from yota.rules.language.rule_text import show, walk
 from yota.rules.laws.inspection import Registered
 
 _CHOICES = ("where", "maximum", "minimum", "fmax", "fmin")

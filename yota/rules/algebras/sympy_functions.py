@@ -15,8 +15,8 @@ from yota.ir.operators import COMPARISONS
 from yota.rules.algebras.evaluate import Algebra, formulas
 from yota.rules.algebras.opaque import flat, number
 from yota.rules.algebras.residues import follows
-from yota.rules.language.display import walk
 from yota.rules.language.model import Call, Domain, Expression, Rule
+from yota.rules.language.rule_text import walk
 from yota.rules.laws.inspection import Registered
 from yota.rules.laws.sampling import statics
 

@@ -12,8 +12,8 @@ from yota.rules.algebras import digits
 from yota.rules.algebras.emitted import evaluate
 from yota.rules.algebras.opaque import derive
 from yota.rules.algebras.residues import follows
-from yota.rules.language.display import show
 from yota.rules.language.model import Expression, refusal
+from yota.rules.language.rule_text import show
 from yota.rules.laws import trials
 from yota.rules.laws.cancellation import round_trip
 from yota.rules.laws.inspection import Inspection, Law

@@ -14,8 +14,8 @@ from yota.rules.algebras.evaluate import Algebra
 from yota.rules.algebras.opaque import to_sympy
 from yota.rules.algebras.readback import from_sympy
 from yota.rules.algebras.residues import PRIME, ROOTS, UnclearError, inverse, number, opaque, raised
-from yota.rules.language.display import show, walk
 from yota.rules.language.model import Call, Expression, Literal, Name
+from yota.rules.language.rule_text import show, walk
 from yota.rules.laws.inspection import Inspection, Registered
 
 _ORDERS: dict[str, list[float]] = {

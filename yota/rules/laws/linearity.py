@@ -12,8 +12,8 @@ from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.rules.algebras.emitted import depends, mentions_adjoint
 from yota.rules.algebras.evaluate import Algebra
-from yota.rules.language.display import show
 from yota.rules.language.model import Call, Expression, Literal, Rule, Spread, is_zero, refusal
+from yota.rules.language.rule_text import show
 from yota.rules.language.statics import STATIC_FUNCTIONS, arithmetic, bind
 from yota.rules.laws.inspection import Inspection, Registered
 from yota.rules.macros import MACROS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from yota.rules.language.display import show, signature, walk
 from yota.rules.language.model import Adjoint, Literal, refusal
+from yota.rules.language.rule_text import show, signature, walk
 from yota.rules.language.statics import STATIC_FUNCTIONS
 from yota.rules.laws.inspection import Inspection
 from yota.rules.macros import MACROS

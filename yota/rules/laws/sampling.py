@@ -11,8 +11,8 @@ import numpy as np
 
 from yota.errors import RuleError
 from yota.rules.algebras.emitted import Static, evaluate
-from yota.rules.language.display import walk
 from yota.rules.language.model import Domain, Literal, Name, Rule
+from yota.rules.language.rule_text import walk
 from yota.rules.laws.inspection import Registered
 
 _INTEGERS = 100

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.rules.algebras.emitted import depends
-from yota.rules.language.display import show, template, walk
 from yota.rules.language.model import Adjoint, Call, Expression, Literal, Name, Spread
+from yota.rules.language.rule_text import show, template, walk
 from yota.rules.language.statics import STATIC_FUNCTIONS, bind
 from yota.rules.laws.inspection import Inspection, Registered, Side
 from yota.rules.macros import MACROS

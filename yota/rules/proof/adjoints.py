@@ -17,10 +17,9 @@ from yota.rules.language.statics import normalised
 from yota.rules.laws import trials
 from yota.rules.laws.sampling import defaults
 from yota.rules.laws.trials import inner, random_like
-from yota.rules.proof.compiled_rule import LONG, differentiable, gradient, results, second
+from yota.rules.proof.compiled_rule import LONG, Specimen, differentiable, gradient, results, second, specimens
 from yota.rules.proof.findings import Finding, finding, measured, unmeasured
 from yota.rules.proof.sample_points import drawn
-from yota.rules.proof.specimens import Specimen, specimens
 from yota.rules.registry import Registry
 
 _DIRECTION = 1e-6

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from yota.rules.algebras.evaluate import CONDITIONS
-from yota.rules.language.display import show
 from yota.rules.language.model import Call, Expression, Literal, Rule, refusal
+from yota.rules.language.rule_text import show
 from yota.rules.language.statics import STATIC_FUNCTIONS
 from yota.rules.language.syntax import parse_all
 from yota.rules.laws import trials
@@ -22,10 +22,9 @@ from yota.rules.loading import read_file
 from yota.rules.macros import MACROS
 from yota.rules.proof import adjoints, conventions, partials
 from yota.rules.proof.checker import import_used, imported
-from yota.rules.proof.compiled_rule import differentiable, results
+from yota.rules.proof.compiled_rule import Specimen, differentiable, results, specimens
 from yota.rules.proof.findings import FAULTS, Finding
 from yota.rules.proof.sample_points import Point, corners, doubles, edges, spread
-from yota.rules.proof.specimens import Specimen, specimens
 from yota.rules.registry import Registry, registry
 
 _OFF = 1.001

@@ -18,10 +18,9 @@ from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.language.model import Rule, refusal
 from yota.rules.laws import trials
 from yota.rules.laws.sampling import defaults, slope, smooth, statics
-from yota.rules.proof.compiled_rule import LONG, differentiable, gradient, results
+from yota.rules.proof.compiled_rule import LONG, Specimen, differentiable, gradient, results, specimens
 from yota.rules.proof.findings import Finding, finding, measured, unmeasured
 from yota.rules.proof.sample_points import DIGITS, Point, doubles, formula_points, spread
-from yota.rules.proof.specimens import Specimen, specimens
 from yota.rules.registry import Registry
 
 FORMULA = "formula, 50 digits"
@@ -35,6 +34,8 @@ _DIFFERENCES = 1e-6
 _LEFT = 1e-8
 """How far from the root, as a part of its size, arrays are that solvers find."""
 _MOVE = 1e-3
+_ENDS = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
+_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def allowance(rule: Rule) -> tuple[float, str]:
@@ -192,10 +193,6 @@ def _inside(rule: Rule, point: Point) -> bool:
 def shown(point: Point) -> str:
     """A point as text."""
     return ", ".join(f"{name} = {value:.6g}" for name, value in point.items())
-
-
-_ENDS = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
-_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def shared(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:

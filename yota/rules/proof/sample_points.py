@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from yota.rules.language.display import walk
 from yota.rules.language.model import Call, Domain, Literal, Name, Parameter, Rule
+from yota.rules.language.rule_text import walk
 from yota.rules.laws.inspection import Registered
 from yota.rules.laws.sampling import points, sample, smooth
 from yota.rules.laws.trials import once

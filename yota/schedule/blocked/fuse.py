@@ -10,7 +10,7 @@ from yota.ir.extents import extents_in
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.row_ops import Placement, place
 from yota.schedule.blocked.sink import sink
 from yota.schedule.blocked.units import ROWS, Growing, Member, Unit, choose

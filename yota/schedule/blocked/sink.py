@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.row_ops import place
 from yota.schedule.blocked.units import Growing, Member
 

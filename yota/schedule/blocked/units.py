@@ -18,7 +18,7 @@ from yota.ir.indexing import NEWAXIS, Index, Slice, axis_behind
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.row_ops import Placement
 
 _SHORT = 16

@@ -14,7 +14,7 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import CONTRACTIONS, AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.optimize.rewrite import Rewriting, rewritten
 from yota.rules.language.statics import inverse
 

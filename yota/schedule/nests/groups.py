@@ -13,7 +13,7 @@ from yota.ir.access_maps import pieces
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import MOVES, AccessMap
 from yota.ir.tape import Op, Tape
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.optimize.rewrite import users
 from yota.schedule.nests.index_patterns import is_fixed, is_uniform
 from yota.schedule.nests.linear_index import UnreachableError

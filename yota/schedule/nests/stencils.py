@@ -15,8 +15,7 @@ from yota.ir.access_maps import pieces
 from yota.ir.indexing import Index
 from yota.ir.semantics import JOINS, AccessMap
 from yota.ir.tape import Op, Tape
-from yota.optimize.array_views import is_view
-from yota.optimize.array_writes import is_basic, meet
+from yota.optimize.array_writes import is_basic, is_view, meet
 
 SMALLEST = 65
 """Elements; smaller arrays are written out."""

@@ -186,7 +186,7 @@ def _specimen(known: Any, name: str, targets: Sequence[str]) -> dict[str, str]:
 
     from yota.ir.inputs import Leaf
     from yota.optimize.pipeline import run
-    from yota.rules.proof.specimens import operands
+    from yota.rules.proof.compiled_rule import operands
     from yota.run.derivatives.inside import record
     from yota.tracing.intercept import recorded
     from yota.transform.reverse.backward import gradient_tape
@@ -233,7 +233,7 @@ def _line(fault: BaseException) -> str:
 
 
 def _export(files: list[Path], library: str, out: str, force: bool) -> int:
-    from yota.package.files import write
+    from yota.package.assembly import write
     from yota.package.subject import relative
     from yota.tools.sharing.rule_functions import export
 

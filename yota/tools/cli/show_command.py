@@ -104,7 +104,7 @@ def report(
         yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
         yota report examples/polynomial.py:polynomial --arg "x=float64[8]" --target c -o in_c.html
     """
-    from yota.package.files import write
+    from yota.package.assembly import write
     from yota.tools.report.collect import page
 
     load_rule_files(rules)

@@ -19,8 +19,7 @@ from yota.run.gradient_layout import Wrt
 from yota.tools.report.diagram import drawn
 from yota.tools.report.notebook import formulas
 from yota.tools.report.origins import MOST, Generated, Reversed, generated, native, reversed_tape, stamp, totals
-from yota.tools.report.report_plan import Card, Pair, Report, Row
-from yota.tools.report.source_pieces import pieces, plain, source_blocks
+from yota.tools.report.source_pieces import Card, Pair, Report, Row, pieces, plain, source_blocks
 
 
 def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "numpy", strict: bool = False) -> Report:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from yota.ir.printing import show_op
 from yota.ir.tape import Tape
-from yota.tools.report.report_plan import Box, Diagram, Edge
+from yota.tools.report.source_pieces import Box, Diagram, Edge
 
 _WIDTH, _HEIGHT = 150, 24
 _ACROSS, _DOWN = 22, 30

@@ -15,10 +15,10 @@ from yota.emit.targets.numpy import Lowered, generate, lowered
 from yota.ir.location import Location
 from yota.ir.op_counts import elements, operations, total
 from yota.ir.tape import Op, Tape
-from yota.optimize.array_views import is_view
+from yota.optimize.array_writes import is_view
 from yota.optimize.pipeline import run
 from yota.rules.registry import Registry
-from yota.tools.report.report_plan import Part, Total
+from yota.tools.report.source_pieces import Part, Total
 from yota.tracing.source_lines import source_line
 from yota.transform.reverse.backward import gradient_tape
 

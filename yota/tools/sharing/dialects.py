@@ -11,8 +11,8 @@ from typing import Any
 
 from yota.errors import RuleError
 from yota.ir.operators import BINARY
-from yota.rules.language.display import show, walk
 from yota.rules.language.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread
+from yota.rules.language.rule_text import show, walk
 from yota.rules.language.statics import STATIC_FUNCTIONS
 from yota.rules.registry import Registry
 
