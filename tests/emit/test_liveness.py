@@ -14,7 +14,7 @@ from yota.emit.c.kernel_body import BodyWriter
 from yota.emit.c.kernels import Kernel, plan_kernel
 from yota.emit.c.lines import Needs
 from yota.emit.python import accesses as liveness
-from yota.emit.python.storage import Storage, nested, plan_storage
+from yota.emit.python.storage import Storage, StoragePlanner, nested
 from yota.emit.targets import c, cuda, numpy
 from yota.errors import ScheduleError
 from yota.ir.indexing import Slice
@@ -83,10 +83,10 @@ def test_what_is_generated_is_checked_and_sound(generate: Any, make: Any, monkey
 def test_a_read_that_storage_knew_nothing_of_is_found() -> None:
     tape = written()
     units = units_in_c(tape)
-    checked(tape, units, plan_storage(tape, units))
+    checked(tape, units, StoragePlanner(tape, units).plan())
     (later,) = (unit for unit in units if unit.is_kernel and len(unit.inputs or ()) > 1)
     forgotten = [replace(unit, inputs=unit.inputs[1:]) if unit is later else unit for unit in units]
-    storage = plan_storage(tape, forgotten)
+    storage = StoragePlanner(tape, forgotten).plan()
     assert storage.inherits, "the write is in place, since nobody seems to read what was there"
     with pytest.raises(ScheduleError, match="setitem -> %6 has written over it"):
         checked(tape, units, storage)
@@ -97,7 +97,7 @@ def test_a_step_that_runs_too_early_is_found() -> None:
     units = units_in_c(tape)
     units.insert(0, units.pop())
     with pytest.raises(ScheduleError, match="nothing has written it"):
-        checked(tape, units, plan_storage(tape, units))
+        checked(tape, units, StoragePlanner(tape, units).plan())
 
 
 def test_memory_that_is_given_back_too_early_is_found() -> None:
@@ -105,13 +105,13 @@ def test_memory_that_is_given_back_too_early_is_found() -> None:
     units = units_in_c(tape)
     first = units[0].results[0]
     with pytest.raises(ScheduleError, match="has freed it"):
-        checked(tape, units, plan_storage(tape, units), freed={first: [first]})
+        checked(tape, units, StoragePlanner(tape, units).plan(), freed={first: [first]})
 
 
 def test_a_live_value_under_another_name_is_found() -> None:
     tape = written()
     units = fuse(tape, frozenset(op.result for op in tape.ops))
-    storage = plan_storage(tape, units)
+    storage = StoragePlanner(tape, units).plan()
     checked(tape, units, storage)
     setitem = next(op for op in tape.ops if op.name == "setitem")
     storage.inherits[setitem.result] = storage.owner[setitem.result] = setitem.operands[0]
@@ -122,7 +122,7 @@ def test_a_live_value_under_another_name_is_found() -> None:
 def test_scratch_memory_that_is_used_again_too_early_is_found() -> None:
     tape = chain()
     units = fuse(tape)
-    storage = plan_storage(tape, units)
+    storage = StoragePlanner(tape, units).plan()
     assert any(unit.block < unit.extent for unit in units)
     checked(tape, units, storage)
     slots = [key for key in storage.slot if isinstance(key, tuple)]
@@ -141,7 +141,7 @@ def test_scratch_memory_that_is_used_again_too_early_is_found() -> None:
 def test_a_piece_that_is_written_over_a_total_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tape = chain()
     units = fuse(tape)
-    storage = plan_storage(tape, units)
+    storage = StoragePlanner(tape, units).plan()
     found = liveness.first_pieces
 
     def lowest(*args: Any) -> Any:
@@ -216,7 +216,7 @@ def test_memory_of_inputs_is_never_written() -> None:
     x = write.input("x", (4096,))
     tape = write.finish(write("setitem", x, np.float64(0.0), index=(Slice(0, 4096, 2),)))
     units = fuse(tape, frozenset(op.result for op in tape.ops))
-    assert not plan_storage(tape, units).inherits
+    assert not StoragePlanner(tape, units).plan().inherits
 
 
 def test_pieces_that_look_at_the_array_are_not_added_to_it_in_place() -> None:

@@ -19,8 +19,8 @@ from tests.package.test_sizes import coupled, lennard_jones, moments, rosenbrock
 from yota import errors
 from yota.emit.c.dialect import C
 from yota.emit.c.statements import Made, put_in_place
+from yota.package.c.c_contents import proved
 from yota.package.c.c_filling import COUNTERS, filling, triangle
-from yota.package.c.c_size_checks import proved
 from yota.package.c.size_arithmetic import SizeNames, real, whole
 from yota.transform.sizes.conditions import Conditions
 from yota.transform.sizes.size_arrays import array_text

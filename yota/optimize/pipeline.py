@@ -32,11 +32,6 @@ def passes(
     )
 
 
-def names() -> tuple[str, ...]:
-    """Names of the passes, each once."""
-    return tuple(dict.fromkeys(name for name, _ in passes()))
-
-
 def run(
     tape: Tape,
     *,

@@ -13,6 +13,7 @@ from yota.errors import RuleError
 if TYPE_CHECKING:
     from yota.rules.language.model import Rule
     from yota.rules.language.rule_text import Source
+    from yota.rules.registry import Registry
 
 # Compiled at the first use: code that is read from the private cache needs none of them.
 _HEAD = r'(?m)^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\('
@@ -103,28 +104,12 @@ class Proofs(Protocol):
         """Remember ``key``."""
 
 
-class Taking(Protocol):
-    """A registry that rules are loaded into."""
-
-    def digest(self) -> str:
-        """A digest of all rules."""
-
-    def load(self, path: str | os.PathLike[str], proofs: Proofs | None = None) -> Sequence[Rule]:
-        """Take in a rule file."""
-
-    def take(self, sources: Sources) -> tuple[Rule, ...]:
-        """Prove rules and take them in."""
-
-    def hold(self, parts: Sequence[Excerpt], *, user: bool) -> None:
-        """Take in rules that were proved, to be parsed when they are asked for."""
-
-
 def shipped(folder: Path) -> list[tuple[str, str]]:
     """Texts and names of the files that come with yota; its tests hold their rules against all laws."""
     return [(read_file(path), path.name) for path in sorted(folder.rglob("*.rules"))]
 
 
-def load(registry: Taking, path: str | os.PathLike[str], proofs: Proofs | None) -> Sequence[Rule]:
+def load(registry: Registry, path: str | os.PathLike[str], proofs: Proofs | None) -> Sequence[Rule]:
     """Take in a file or a folder of files; see `yota.rules.registry.Registry.load`."""
     place = Path(path)
     paths = sorted(place.rglob("*.rules")) if place.is_dir() else [place]
@@ -143,7 +128,7 @@ def load(registry: Taking, path: str | os.PathLike[str], proofs: Proofs | None) 
     return rules
 
 
-def _key(registry: Taking, texts: Sequence[tuple[str, str]]) -> str:
+def _key(registry: Registry, texts: Sequence[tuple[str, str]]) -> str:
     """Content of the texts, and of the rules beside which they are proved."""
     import hashlib
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from yota.errors import RuleError
 from yota.rules.functions import resolve
-from yota.rules.loading import Proofs, Taking, read_file
+from yota.rules.loading import Proofs, read_file
 
 if TYPE_CHECKING:
     from yota.rules.language.model import Rule
+    from yota.rules.registry import Registry
 
 _GROUP = "yota.rules"
 _REFERENCE = r"(\w+)((?:\.\w+)*):([\w.]*\w)"
@@ -118,7 +119,7 @@ class Packages:
         self.waiting = installed()
         self._owners: dict[str, tuple[Package, Rule]] = {}
 
-    def load(self, registry: Taking) -> None:
+    def load(self, registry: Registry) -> None:
         """Take in the rules of those whose modules have been imported since.
 
         Raises RuleError if a package is broken, or two have rules for one function; at each call until one is mended or
@@ -134,7 +135,7 @@ class Packages:
                     self.waiting = before
                     raise
 
-    def _take(self, package: Package, registry: Taking) -> None:
+    def _take(self, package: Package, registry: Registry) -> None:
         rules = package.read()
         for rule in rules:
             for key in (rule.name, rule.target):

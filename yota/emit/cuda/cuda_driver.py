@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.c_driver import KernelDriver
 from yota.emit.c.dialect import CUDA
 from yota.emit.c.frame import result_hint
 from yota.emit.cuda.cuda_plan import KernelPlan
@@ -20,6 +19,7 @@ from yota.emit.cuda.thread_memory import Layout
 from yota.emit.numpy_literals import dtype_text, shape_text, tuple_text
 from yota.emit.python import numpy_calls
 from yota.emit.python.function_plan import FunctionPlan, Step
+from yota.emit.python.lower import KernelDriver
 from yota.emit.python.op_call import Call, dtype_argument
 from yota.errors import CodegenError
 from yota.ir.infer import strong

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from yota.emit.c.c_plan import Part, parts
-from yota.emit.c.dialect import CUDA, c_type
+from yota.emit.c.dialect import CUDA, STORED, c_type
 from yota.emit.c.kernels import remarks
 from yota.emit.c.lines import Needs, block
 from yota.emit.cuda.cuda_body import CudaBody, Total
-from yota.emit.cuda.halves import is_half
 from yota.emit.cuda.thread_memory import Layout
 from yota.emit.render import render_lines
 from yota.ir.tape import Tape
@@ -177,7 +176,7 @@ def plan_step(
     needs.device.update("sum" if total.type.startswith("Sum") else "total" for total in totals)
     needs.device.update(words_of(text.lines))
     stored = [layout.type(variable, tape.types) for variable in (*text.reads, *results)]
-    needs.device.update(type.dtype.name for type in stored if is_half(type.dtype))
+    needs.device.update(type.dtype.name for type in stored if type.dtype.name in STORED)
     if any(tape.types[v].is_complex for v in (*text.reads, *results)):
         needs.complex = True
     inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))

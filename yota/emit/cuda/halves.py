@@ -18,11 +18,6 @@ Stored: TypeAlias = "np.dtype[Any] | None"
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
-def is_half(dtype: np.dtype[Any]) -> bool:
-    """Whether this is one of the dtypes that are stored, and not computed in."""
-    return dtype.name in ("float16", "bfloat16")
-
-
 @dataclass(frozen=True, slots=True)
 class Widened:
     """A tape in single precision, and how its inputs and outputs are stored."""

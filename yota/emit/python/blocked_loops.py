@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from yota.emit.python.lower import Lowering
 
 
-def lower_loop(lowering: Lowering, position: int, unit: Unit) -> Step:
-    """The loop of ``unit``, with what comes before and after it."""
-    return LoopLowering(lowering, position, unit).step()
-
-
 class LoopLowering:
     """A loop under construction: what comes before it, its body, and what comes after."""
 
@@ -56,7 +51,7 @@ class LoopLowering:
                 self.cut_uses[operand, axis] = self.cut_uses.get((operand, axis), 0) + 1
 
     def step(self) -> Step:
-        """Lower all members."""
+        """Lower all members: the loop, with what comes before and after it."""
         for variable in self.unit.results:
             known = len(self.before)
             totals.make_room(self, variable)

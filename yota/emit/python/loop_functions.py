@@ -33,11 +33,6 @@ def arranged(tape: Tape, exact: frozenset[int]) -> Tape:
     return as_deposits(as_counts(as_products(tape, exact), exact), exact)
 
 
-def lower_region(lowering: Lowering, op: Op, operands: Sequence[str]) -> Step:
-    """The statements of one ``loop``."""
-    return _Writer(lowering, op, operands).step()
-
-
 def is_plain(region: Region) -> bool:
     """Whether a trip computes with numbers alone, which are Python's then."""
     starts = {entry.variable for entry in region.body.inputs}
@@ -46,7 +41,7 @@ def is_plain(region: Region) -> bool:
     return scalar.is_scalar(made) and scalar.is_fast(made)
 
 
-class _Writer:
+class RegionLowering:
     """Writes one loop.
 
     Numbers are Python's where the body is one of numbers alone, which is several times as fast as NumPy's.

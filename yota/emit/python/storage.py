@@ -48,18 +48,15 @@ class Storage:
         return root not in self.made or self.owner.get(root, root) in self.slot
 
 
-def plan_storage(tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> Storage:
-    """Storage for all variables that ``units`` compute; those in ``exact`` stay out of the workspace."""
-    return _Planner(tape, units, exact).plan()
-
-
 def _owns(unit: Unit) -> bool:
     """Whether results are written into memory of their own: those of a kernel or a loop, views too."""
     return unit.is_kernel or bool(unit.extent)
 
 
-class _Planner:
-    def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int]) -> None:
+class StoragePlanner:
+    """Finds storage for all variables that ``units`` compute; those in ``exact`` stay out of the workspace."""
+
+    def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> None:
         self.tape, self.units, self.types, self.exact = tape, units, tape.types, exact
         owned = frozenset(variable for unit in units if _owns(unit) for variable in unit.results)
         self.roots = roots(tape, owned)
@@ -86,6 +83,7 @@ class _Planner:
         return last
 
     def plan(self) -> Storage:
+        """Where all arrays live."""
         inherits = self._inherited()
         owner: dict[int, int] = {}
         for variable, other in inherits.items():

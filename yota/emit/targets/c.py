@@ -1,17 +1,18 @@
-"""The C target: a tape becomes kernels in one C file, and a Python function around them where NumPy does the rest."""
+"""The C target: a tape becomes kernels in one C file, and a Python function that calls them and NumPy in turn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from yota.emit.c.c_driver import Driver
 from yota.emit.c.c_loops import LoopKernel, plan_loop
 from yota.emit.c.c_plan import KernelPlan, parts, preludes, vector_forms
 from yota.emit.c.dialect import EXACT, EXACT_OF_REAL
-from yota.emit.c.kernels import Kernel, plan_kernel, plan_kernels
+from yota.emit.c.kernels import WORTH_KEEPING, Kernel, plan_kernel, plan_kernels
 from yota.emit.c.lines import Needs
 from yota.emit.names import Names
+from yota.emit.python.function_plan import FunctionPlan, Step, marked
+from yota.emit.python.lower import KernelDriver
 from yota.emit.render import render
 from yota.emit.targets import generated as base
 from yota.emit.targets.generated import in_comment
@@ -149,3 +150,79 @@ def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs, hel
         "helpers": tuple(helpers),
     }
     return render("c/module.c.jinja", plan=plan)
+
+
+class Driver(KernelDriver):
+    """Calls kernels of C, and NumPy."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        steps: Sequence[Group | Op],
+        kernels: Sequence[Kernel],
+        loops: Mapping[int, LoopKernel],
+        bitwise: frozenset[int],
+    ) -> None:
+        ops = [step for step in steps if isinstance(step, Op)]
+        self._kernels = {kernel.outputs[0]: kernel for kernel in kernels}
+        self._freed = _freed(tape, ops, kernels)
+        self._loops = loops
+        self._quiet = all(op.semantics.quiet or op.result in loops for op in ops)
+        rest = iter(kernels)
+        done = [step if isinstance(step, Op) else next(rest) for step in steps]
+        plans = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
+        super().__init__(tape, done, [each.name for each in plans], self._freed)
+        self.bitwise = bitwise
+
+    def plan(self) -> FunctionPlan:
+        """The plan; NumPy can only warn where NumPy is called."""
+        plan = super().plan()
+        banner = self._banner(plan, "C and NumPy", "Kernels in C", self.tape.types.__getitem__)
+        return replace(plan, banner=banner, decorators=() if self._quiet else plan.decorators)
+
+    def _lower_op(self, op: Op) -> Step:
+        kernel = self._kernels.get(op.result)
+        if op.result in self._loops:
+            return self._lower_loop(op, self._loops[op.result])
+        if kernel is None:
+            return super()._lower_op(op)
+        arguments = ", ".join(self._text(variable) for variable in kernel.inputs)
+        names = []
+        for variable in kernel.outputs:
+            self.texts[variable] = self.name(variable)
+            names.append(self.texts[variable])
+        lines = [f"{', '.join(names)} = {kernel.plan.name}({arguments})"]
+        freed = ", ".join(self.texts[variable] for variable in self._freed.get(op.result, ()))
+        if freed:
+            lines.append(f"del {freed}")
+        return Step(before=(*self.remark(op), *lines))
+
+    def _lower_loop(self, op: Op, loop: LoopKernel) -> Step:
+        """The call of a loop in C."""
+        items = self.items.get(op.result, {})
+        names = []
+        for number in loop.results:
+            found = items.get(-1 if number is None else number, ())
+            names.append(self.name(found[0]) if found else "_")
+            self.texts.update(dict.fromkeys(found, names[-1]))
+        arguments = [self.operand(op, number) for number in range(len(op.operands))]
+        arguments += [self.constants.name("table", value) for value in loop.tables]
+        line = f"{', '.join(names)} = {loop.plan.name}({', '.join(arguments)})"
+        return Step(before=(*self.remark(op), *marked([line], *(each for found in items.values() for each in found))))
+
+
+def _freed(tape: Tape, ops: Sequence[Op], kernels: Sequence[Kernel]) -> dict[int, list[int]]:
+    """By a kernel's first result: large results of other kernels that it is the last to read.
+
+    Their memory is still in the cache when it is given to the next result.
+    """
+    kept = {*tape.outputs, *(guard.variable for guard in tape.guards), *(each for op in ops for each in op.operands)}
+    kept.update(entry.variable for entry in tape.inputs)
+    last = {variable: kernel.outputs[0] for kernel in kernels for variable in kernel.inputs}
+    freed: dict[int, list[int]] = {}
+    for kernel in kernels:
+        for variable in kernel.outputs:
+            type = tape.types[variable]
+            if variable in last and variable not in kept and type.size * type.dtype.itemsize >= WORTH_KEEPING:
+                freed.setdefault(last[variable], []).append(variable)
+    return freed
