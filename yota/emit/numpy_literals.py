@@ -25,6 +25,11 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
     return "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
 
 
+def dtype_argument(dtype: np.dtype[Any]) -> str:
+    """The last argument of an array's constructor; nothing for NumPy's default."""
+    return "" if dtype == np.dtype(np.float64) else f", {dtype_text(dtype)}"
+
+
 def scalar(value: Any) -> str | None:
     """A Python literal of exactly this number; None if there is none."""
     if isinstance(value, np.ndarray):
@@ -147,8 +152,7 @@ class Constants:
 
     def ones(self, count: int, dtype: np.dtype[Any]) -> str:
         """Name of a vector of ones."""
-        kind = "" if dtype == np.dtype(np.float64) else f", {dtype_text(dtype)}"
-        text = f"np.ones({count}{kind})"
+        text = f"np.ones({count}{dtype_argument(dtype)})"
         if text not in self._ones:
             self._ones[text] = self._names.fresh("ones")
             self.lines.append(f"{self._ones[text]} = {text}")

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from yota.emit.names import Names
-from yota.emit.numpy_literals import UNNAMED, dtype_text, scalar
-from yota.emit.python.op_call import dtype_argument
+from yota.emit.numpy_literals import UNNAMED, dtype_argument, dtype_text, scalar
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, with_extents
 from yota.ir.tape import Tape
-from yota.ir.types import TensorType, type_of
+from yota.ir.types import TensorType
 from yota.optimize.rewrite import Rewriting
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.generalise import canonical, generalised
@@ -125,7 +124,7 @@ _FORMS = (
 def _form(value: np.ndarray[Any, Any]) -> str | None:
     """An expression for an array of a well-known form."""
     size = str(value.shape[0] if value.ndim == 1 else value.shape)
-    dtype = dtype_argument(type_of(value))
+    dtype = dtype_argument(value.dtype)
     if value.size == 0:
         return f"np.zeros({size}{dtype})"
     first = value.flat[0]

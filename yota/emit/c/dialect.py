@@ -13,6 +13,7 @@ from yota.emit.language import ALIASES, Language, tabled
 from yota.emit.render import templates
 from yota.emit.tree import Spelling
 from yota.ir.extents import UNARY, Spelled
+from yota.ir.operators import COMPARISONS
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
@@ -34,12 +35,11 @@ _FUNCTIONS = frozenset(
     " erf erfc power arctan2 hypot expit log_expit logit".split()
 )
 _TESTS = frozenset("isnan isinf isfinite signbit".split())
-_DECISIONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _LOGIC = frozenset("logical_and logical_or logical_not".split())
 EXACT = frozenset(
     "add subtract multiply divide negative positive square sqrt absolute abs fabs floor ceil trunc rint where maximum"
     " minimum fmax fmin sign copysign reciprocal real imag conjugate astype isnan isinf isfinite signbit".split()
-) | _DECISIONS | _LOGIC  # fmt: skip
+) | frozenset(COMPARISONS) | _LOGIC  # fmt: skip
 """Where C's result has the bits of NumPy's."""
 EXACT_OF_REAL = frozenset("absolute abs multiply square divide reciprocal".split())
 """Those of them for which that is so of real numbers alone: for others NumPy's vector code rounds differently."""
@@ -77,7 +77,7 @@ def suffix(dtype: np.dtype[Any]) -> str:
 
 def computed_in(name: str, types: Sequence[TensorType], result: TensorType) -> np.dtype[Any]:
     """The dtype that an op's operands are taken in."""
-    if name in _DECISIONS or name in _TESTS:
+    if name in COMPARISONS or name in _TESTS:
         samples = [type.dtype.type(0).item() if type.weak else type.dtype for type in types]
         return np.dtype(np.result_type(*samples))
     if name in _LOGIC:

@@ -16,11 +16,11 @@ from yota.emit.cuda.cuda_plan import KernelPlan
 from yota.emit.cuda.cuda_plan import Step as Kernels
 from yota.emit.cuda.scatter import Check, sorted_places
 from yota.emit.cuda.thread_memory import Layout
-from yota.emit.numpy_literals import dtype_text, shape_text, tuple_text
+from yota.emit.numpy_literals import dtype_argument, dtype_text, shape_text, tuple_text
 from yota.emit.python import numpy_calls
 from yota.emit.python.function_plan import FunctionPlan, Step
 from yota.emit.python.lower import KernelDriver
-from yota.emit.python.op_call import Call, dtype_argument
+from yota.emit.python.op_call import Call
 from yota.errors import CodegenError
 from yota.ir.infer import strong
 from yota.ir.location import where
@@ -210,7 +210,7 @@ class CudaDriver(KernelDriver):
         name = self.texts[op.result] = self.name(op.result)
         lines, order, starts = self._sorted_places(op)
         given = [f"np.ascontiguousarray({self.operand(op, 0)})", order, starts, name]
-        made = f"{name} = np.empty({shape_text(type.shape)}{dtype_argument(type)})"
+        made = f"{name} = np.empty({shape_text(type.shape)}{dtype_argument(type.dtype)})"
         return [made, *lines, *self._launch(kernel, given), *self._narrowed(op.result)]
 
     def operand(self, op: Op, number: int) -> str:
@@ -237,7 +237,7 @@ class CudaDriver(KernelDriver):
         return self.constants.name("bfloat16", dtype) if dtype.name == "bfloat16" else dtype_text(dtype)
 
     def _dtype_argument(self, type: TensorType) -> str:
-        return f", {self._dtype(type.dtype)}" if type.dtype.name == "bfloat16" else dtype_argument(type)
+        return f", {self._dtype(type.dtype)}" if type.dtype.name == "bfloat16" else dtype_argument(type.dtype)
 
     def _sorted_places(self, op: Op) -> tuple[list[str], str, str]:
         """The pieces sorted by their places, and where each place's pieces start: statements, and both names."""

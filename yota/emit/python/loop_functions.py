@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.emit.numpy_literals import dtype_text, shape_text
+from yota.emit.numpy_literals import dtype_argument, dtype_text, shape_text
 from yota.emit.numpy_literals import scalar as scalar_text
 from yota.emit.python import scalar
 from yota.emit.python.function_plan import Loop, Step, marked
-from yota.emit.python.op_call import dtype_argument, owner
+from yota.emit.python.op_call import owner
 from yota.emit.render import render
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
@@ -78,7 +78,7 @@ class RegionLowering:
         ]
         maker = "empty" if region.is_fixed else "zeros"
         for name, type in zip(names[region.carries :], region.types()[region.carries :], strict=True):
-            before.append(f"{name} = np.{maker}({shape_text(type.shape)}{dtype_argument(type)})")
+            before.append(f"{name} = np.{maker}({shape_text(type.shape)}{dtype_argument(type.dtype)})")
         at = self.names.fresh("i")
         rows, lines = self._rows(at)
         before += lines

@@ -17,13 +17,13 @@ from yota.emit.numpy_literals import dtype_text, static_text
 from yota.emit.python.formatting import wrapped
 from yota.emit.tree import Spelling
 from yota.ir.extents import CHOICE
+from yota.ir.operators import COMPARISONS
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import protected, use_counts
 
-_DECISIONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _TABLE = tabled("python").table
 _OF_MATH = re.compile(r"\b(?!abs|bool|round)([a-z0-9]+)\(")
 MATH_NAMES = frozenset(_OF_MATH.findall(" ".join(_TABLE["floats"].values()))) | {"inf", "nan"}
@@ -62,7 +62,7 @@ def spell(
     module = (function.rpartition(".")[0],) if function.count(".") > 1 else ()
     if name == "astype":
         return _cast(op.keyword("dtype"), operands[0], fast)
-    if name in _TABLE["operators"] and (name in _DECISIONS or type.dtype.kind != "b"):
+    if name in _TABLE["operators"] and (name in COMPARISONS or type.dtype.kind != "b"):
         return _spelling("operators", name)
     fixed = (text.replace("{", "{{").replace("}", "}}") for text in keywords)
     holes = ", ".join([*(f"{{{number}}}" for number in range(len(op.operands))), *fixed])

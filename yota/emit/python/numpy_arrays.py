@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from yota.emit.numpy_literals import brackets, dtype_text, is_whole, shape_text, tuple_text
-from yota.emit.python.op_call import Call, dtype_argument, owner
+from yota.emit.numpy_literals import brackets, dtype_argument, dtype_text, is_whole, shape_text, tuple_text
+from yota.emit.python.op_call import Call, owner
 from yota.ir import choices
 from yota.ir.catalog import primitive
 from yota.ir.extents import Extent
@@ -207,7 +207,7 @@ def room(call: Call) -> str:
     for number in (1, 2):
         if call.types[number] == call.type and call.operands[number].isidentifier():
             return f"np.empty_like({call.operands[number]})"
-    return f"np.empty({shape_text(call.shape)}{dtype_argument(call.type)})"
+    return f"np.empty({shape_text(call.shape)}{dtype_argument(call.type.dtype)})"
 
 
 def cutting(call: Call, out: str) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from yota.emit.numpy_literals import dtype_text, shape_text, static_text, tuple_text
+from yota.emit.numpy_literals import dtype_argument, dtype_text, shape_text, static_text, tuple_text
 from yota.emit.python.numpy_arrays import cuts_bits, cutting, reduction, room, view
 from yota.emit.python.numpy_scatter import additions, assignment, deposits
-from yota.emit.python.op_call import OPERATORS, Call, dtype_argument, infix, negated, owner
+from yota.emit.python.op_call import OPERATORS, Call, infix, negated, owner
 from yota.ir.calls import Form, Items, Place
 from yota.ir.semantics import CONTRACTIONS, INDEXED, JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
@@ -141,7 +141,7 @@ def statements(call: Call, name: str) -> list[str]:
     if start == "copy":
         order = ', order="C"' if op.access == AccessMap.DEPOSIT else ""
         return [f"{name} = np.array({call.operands[0]}{order})", *lines]
-    return [f"{name} = np.{start}({shape_text(call.shape)}{dtype_argument(call.type)})", *lines]
+    return [f"{name} = np.{start}({shape_text(call.shape)}{dtype_argument(call.type.dtype)})", *lines]
 
 
 def _filling(call: Call, out: str) -> tuple[str, list[str]]:
@@ -190,7 +190,7 @@ def _part(call: Call) -> str:
     if name == "real":
         return operand
     shape = shape_text(call.shape)
-    return f"np.zeros({shape}{dtype_argument(call.type)})" if call.type.shape else f"{owner(operand)}.imag"
+    return f"np.zeros({shape}{dtype_argument(call.type.dtype)})" if call.type.shape else f"{owner(operand)}.imag"
 
 
 def _elementwise_call(call: Call) -> str:
@@ -216,7 +216,7 @@ def _real_part(call: Call) -> str:
 def _joined(call: Call) -> str:
     axis = call.op.keyword("axis")
     if call.op.access == AccessMap.STACK and call.type.ndim == 1:
-        return f"np.array([{', '.join(call.operands)}]{dtype_argument(call.type)})"
+        return f"np.array([{', '.join(call.operands)}]{dtype_argument(call.type.dtype)})"
     return f"np.{call.op.name}({tuple_text(call.operands)}, axis={axis})"
 
 

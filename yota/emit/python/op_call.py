@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.numpy_literals import dtype_text
 from yota.ir.operators import BINARY, COMPARISONS
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
@@ -60,11 +59,6 @@ class Call:
         if self.rows is not None:
             shape[self.rows[0]] = self.rows[1]
         return tuple(shape)
-
-
-def dtype_argument(type: TensorType) -> str:
-    """The last argument of an array's constructor; nothing for NumPy's default."""
-    return "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
 
 
 def infix(operator: str, left: str, right: str) -> str:

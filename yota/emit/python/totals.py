@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from yota.emit.numpy_literals import brackets, shape_text
+from yota.emit.numpy_literals import brackets, dtype_argument, shape_text
 from yota.emit.python import numpy_arrays, numpy_calls
-from yota.emit.python.op_call import Call, dtype_argument
+from yota.emit.python.op_call import Call
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.optimize.array_writes import is_view
@@ -51,7 +51,7 @@ def make_room(loop: LoopLowering, variable: int) -> None:
     if name is None:
         name = loop.lowering.name(variable)
         shape = shape_text(type.shape)
-        dtype = dtype_argument(type)
+        dtype = dtype_argument(type.dtype)
         if fill is None:
             loop.before.append(f"{name} = np.empty({shape}{dtype})")
         elif fill == "0":
@@ -112,7 +112,7 @@ def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:
     # One partial result for each piece, then the same reduction of those: as accurate as pairwise sums.
     parts = loop.lowering.names.fresh(f"{name}_parts")
     count = -(-loop.unit.extent // loop.unit.block)
-    loop.before.append(f"{parts} = np.empty({count}{dtype_argument(type)})")
+    loop.before.append(f"{parts} = np.empty({count}{dtype_argument(type.dtype)})")
     loop.lines.append(f"{parts}[piece] = {total}")
     loop.counted = True
     _bind_number(loop, op.result, name, f"{function}({parts})", loop.after)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.emit.names import Names
-from yota.emit.numpy_literals import dtype_text
+from yota.emit.numpy_literals import dtype_argument
 from yota.emit.python.formatting import LONGEST, wrapped
 from yota.emit.python.function_plan import Buffer, Workspace
 from yota.emit.python.storage import Storage
@@ -51,8 +51,7 @@ class Looks:
             return ()
         buffers = []
         for number, slot in enumerate(self._storage.slots):
-            dtype = "" if slot.dtype == np.dtype(np.float64) else f", {dtype_text(slot.dtype)}"
-            buffers.append(Buffer(f"s{number}", f"np.empty({slot.size}{dtype})"))
+            buffers.append(Buffer(f"s{number}", f"np.empty({slot.size}{dtype_argument(slot.dtype)})"))
         total = sum(slot.size * slot.dtype.itemsize for slot in self._storage.slots)
         kept = next(kept for limit, kept in _KEPT if total <= limit)
         names = [name for name, _ in self._looks.values()]

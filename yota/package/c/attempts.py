@@ -18,8 +18,7 @@ from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, extents_in
 from yota.ir.tape import Tape
 from yota.package.c.c_filling import COUNTERS, filling, triangle
-from yota.package.c.c_functions import FunctionWriter
-from yota.package.c.file_writer import FileWriter
+from yota.package.c.c_functions import FileWriter, FunctionWriter
 from yota.package.c.interface import Function, Parameter, SizedCall
 from yota.package.c.size_arithmetic import SizeNames, real, whole
 from yota.package.recorded_matrices import Derivative, Recording, recorded

@@ -20,7 +20,7 @@ from yota.errors import ArgumentError
 from yota.ir.extents import Extent
 from yota.optimize import inline
 from yota.optimize.pipeline import run
-from yota.package.c.file_writer import FileWriter
+from yota.package.c.c_functions import FileWriter
 from yota.package.c.interface import Parameter
 from yota.package.examples import Integers
 from yota.package.recorded_matrices import Recording, recorded
