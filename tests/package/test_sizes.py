@@ -100,6 +100,11 @@ def smoothed(x, k):
     return np.sum(np.convolve(x, k) ** 2) + np.sum(np.correlate(x, k, "full") ** 3)
 
 
+def quantiles(x):
+    parts = np.percentile(np.outer(x, x[:2]), [10, 35, 90], axis=0)
+    return np.quantile(x, 0.3) ** 2 + np.sum(parts * np.arange(1.0, 7.0).reshape(3, 2))
+
+
 def windows(x, k):
     return np.sum((np.lib.stride_tricks.sliding_window_view(x, 2) @ k) ** 2)
 
@@ -143,6 +148,7 @@ CASES: list[tuple[Any, dict[str, str], Any]] = [
     (middle, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
     (fitted, {"x": "float64[N]", "y": "float64[N]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n))),
     (smoothed, {"x": "float64[N]", "k": "float64[K]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=5))),
+    (quantiles, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
     (windows, {"x": "float64[N]", "k": "float64[2]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=2))),
     (joined, {"x": "float64[N]", "y": "float64[M]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n + 2))),
 ]
@@ -510,3 +516,12 @@ def test_sizes_that_divide_as_products_do() -> None:
     for size in (3, 4, 5, 8, 9, 300):
         x = np.random.default_rng(0).random(size)
         np.testing.assert_allclose(module.scaled(x), scaled(x), rtol=1e-13)
+
+
+def test_medians_and_quantiles_of_named_sizes_take_infinities_and_no_numbers_as_numpy_does() -> None:
+    for f in (lambda x: np.median(x), lambda x: np.quantile(x, 0.5)):
+        module = loaded(str(yota.generate(f, {"x": "float64[N]"}, name="f")))
+        for row in ([1, 2, np.inf], [np.inf, np.inf, 1, 2], [1, np.inf, np.inf, np.inf], [1, np.nan, 3], [4.0]):
+            x = np.array(row, float)
+            with np.errstate(invalid="ignore"):
+                np.testing.assert_equal(module.f(x), f(x))

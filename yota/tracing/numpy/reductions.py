@@ -270,13 +270,53 @@ def _median(
 ) -> Any:
     """Where sizes have names, both elements in the middle are read, which are one if their number is odd."""
     a = trace.traced(a)
-    if trace.sizes is None or a.dtype.kind != "f" or not a.size:
+    if trace.sizes is None or a.dtype != np.float64 or not a.size:
         return _PLAIN_MEDIAN(a, axis, None, overwrite_input, keepdims)
+    axes, ordered, place, _ = _places(trace, a, axis, 0.5)
+    one, other = (ordered[..., each.astype(int)][..., 0] for each in (np.floor(place), np.ceil(place)))
+    found = np.where(np.isnan(ordered[..., -1]), math.nan, 0.5 * one + 0.5 * other)
+    return _with_axes(found, a, axes) if keepdims else found
+
+
+def _places(trace: Trace, a: Any, axis: Any, q: Any) -> tuple[tuple[int, ...], Any, Any, Any]:
+    """The reduced axes, the sorted rows, where the probabilities lie in them, and the last place for each of these."""
     axes, rows = _rows(a, axis)
-    ordered, count = np.sort(rows, axis=-1), rows.shape[-1]
-    median = 0.5 * ordered[..., (count - 1) // 2] + 0.5 * ordered[..., count // 2]
-    median = np.where(np.isnan(ordered[..., -1]), np.asarray(math.nan, a.dtype), median)
-    return _with_axes(median, a, axes) if keepdims else median
+    # What arrays of constants are computed to stays on the tape where it has no form.
+    ends = trace.constant(np.full(np.size(q), float(rows.shape[-1] - 1)))
+    return axes, np.sort(rows, axis=-1), ends * np.ravel(q), ends
+
+
+def _quantile(
+    plain: Callable[..., Any],
+    whole: int,
+    trace: Trace,
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    **options: Any,
+) -> Any:
+    """Where sizes have names, positions are computed from them; ``whole`` is the probability of all elements."""
+    a = trace.traced(a)
+    known = not is_tracer(q) and np.ndim(q) < 2 and not options and method == "linear"
+    if trace.sizes is None or not known or a.dtype != np.float64 or not a.size:
+        return plain(a, q, axis, None, overwrite_input, method, keepdims, **options)
+    axes, ordered, place, ends = _places(trace, a, axis, np.true_divide(q, whole))
+    lower = np.floor(place)
+    one, other = (ordered[..., each.astype(int)] for each in (lower, np.minimum(lower + 1.0, ends)))
+    # As in NumPy from the end that is nearer.
+    step, part = other - one, place - lower
+    found = np.where(part >= 0.5, other - step * (1 - part), one + step * part)
+    found = np.where(np.isnan(ordered[..., -1:]), math.nan, found)
+    each = [_with_axes(found[..., number], a, axes) if keepdims else found[..., number] for number in range(np.size(q))]
+    return np.stack(each) if np.ndim(q) else each[0]
+
+
+implements(np.quantile)(functools.partial(_quantile, np.quantile._implementation, 1))
+implements(np.percentile)(functools.partial(_quantile, np.percentile._implementation, 100))
 
 
 def _rows(a: Any, axis: Any) -> tuple[tuple[int, ...], Any]:
