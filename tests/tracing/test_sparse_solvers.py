@@ -225,3 +225,17 @@ def test_orthogonal_matching_pursuit(form):
     w = np.linalg.lstsq(x[:, chosen], y)[0]
     assert found == pytest.approx(np.sum(w * w), rel=1e-12)
     np.testing.assert_allclose(g[1], np.linalg.pinv(x[:, chosen]).T @ (2 * w), rtol=1e-10)
+
+
+def test_operators_of_matrices():
+    matrix, right = sp.csr_array(np.diag([4.0, 3.0, 5.0]) + 0.5), np.array([1.0, 2.0, 3.0])
+
+    def loss(data, b):
+        operator = linalg.aslinearoperator(sp.csr_array((data, matrix.indices, matrix.indptr)))
+        return np.sum(linalg.cg(operator, b, rtol=1e-13)[0] ** 3)
+
+    by_data, by_b = yota.gradient(loss, wrt=(0, 1))(matrix.data, right)
+    x = np.linalg.solve(matrix.toarray(), right)
+    adjoint = np.linalg.solve(matrix.toarray().T, 3 * x**2)
+    np.testing.assert_allclose(by_b, adjoint, rtol=1e-9)
+    np.testing.assert_allclose(by_data, -np.outer(adjoint, x).ravel(), rtol=1e-9)

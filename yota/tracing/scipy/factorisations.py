@@ -26,10 +26,18 @@ def _eigh(
     if eigvals_only:
         values = _eigvalsh(trace, a, b, lower)
         return values[chosen(values, *kept)]
-    if b is not None:
-        raise trace.unrecorded("scipy.linalg.eigh with b", "Pass eigvals_only=True.")
     if kept[0] != "a":
         raise trace.unrecorded("scipy.linalg.eigh with a subset of eigenvectors", "Select from all of them.")
+    if b is not None:
+        factor, reduced = _reduced(trace, a, b, lower)
+        if reduced.dtype.kind == "c":
+            raise trace.unrecorded("scipy.linalg.eigh with b and complex eigenvectors", "Pass eigvals_only=True.")
+        half = "L" if lower else "U"
+        values, vectors = np.linalg.eigh(reduced, half)
+        given = [each.astype(float, copy=False) for each in (a, trace.traced(b))]
+        known = trace.apply(trace.registry.primitive("_sygvd"), tuple(given), {"uplo": half})[1]
+        vectors = np.linalg.solve(factor.T, vectors)
+        return values, vectors * np.sign(np.sum(vectors * known, axis=0)).astype(vectors.dtype, copy=False)
     a = hermitian(trace, a, bool(lower))
     return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
 
@@ -53,10 +61,14 @@ def turned_like(vectors: Any, known: Any) -> Any:
 def _eigvalsh(trace: Trace, a: Any, b: Any, lower: bool) -> Any:
     if b is None:
         return np.linalg.eigvalsh(a, "L" if lower else "U")
-    # As by LAPACK: b = f @ f^H, and the eigenvalues are those of f^-1 @ a @ f^-H.
+    return np.linalg.eigvalsh(_reduced(trace, a, b, lower)[1])
+
+
+def _reduced(trace: Trace, a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
+    """As by LAPACK: the factor of b = f @ f^H, and f^-1 @ a @ f^-H, which has the eigenvalues of both matrices."""
     factor = np.linalg.cholesky(hermitian(trace, trace.traced(b), bool(lower)))
     half = np.linalg.solve(factor, hermitian(trace, a, bool(lower)))
-    return np.linalg.eigvalsh(np.linalg.solve(factor, np.conjugate(half.T)))
+    return factor, np.linalg.solve(factor, np.conjugate(half.T))
 
 
 @records("scipy.linalg", "eig")

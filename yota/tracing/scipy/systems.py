@@ -110,6 +110,8 @@ def _iteration(
     name: str, trace: Trace, A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any
 ) -> tuple[Any, int]:
     sparse = sys.modules["scipy.sparse"]
+    # What `aslinearoperator` makes of a matrix holds it.
+    A = getattr(A, "A", A) if isinstance(A, sparse.linalg.LinearOperator) else A
     if not (sparse.issparse(A) or isinstance(A, np.ndarray)):
         raise trace.unrecorded(f"scipy.sparse.linalg.{name} of an operator", "Pass a matrix.")
     if is_traced([M, getattr(M, "data", None)]):
