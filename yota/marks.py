@@ -12,6 +12,10 @@ MISSING = object()
 """Result of an entry for other argument types, or after a change of captured data."""
 
 
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, tuple, list, dict, type(None)))
+"""Types without such content, among those of most values."""
+
+
 class Itself:
     """The mark of an object that is compared by identity; it keeps the object alive, so that its id stays unique."""
 
@@ -29,6 +33,8 @@ class Itself:
 
 def content_of(value: Any) -> Hashable | None:
     """The current content of a set, bytearray, memoryview or `array.array`; None for other types."""
+    if type(value) in _PLAIN:
+        return None
     if isinstance(value, set):
         return frozenset(map(mark_of, value))
     if isinstance(value, (bytearray, memoryview)):

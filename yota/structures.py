@@ -41,6 +41,8 @@ Path = tuple[Any, ...]
 LIBRARIES = ("yota", "numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
 """Objects of these packages are never structures."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, types.FunctionType))
+"""Types without parts, among those of most values."""
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
 
 
@@ -83,6 +85,11 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
     Structures are dataclasses, objects with attributes, named tuples, tuples, lists, dicts, and types registered
     with optree.
     """
+    kind = type(value)
+    if kind in _PLAIN:
+        return None
+    if kind is dict:
+        return list(value.items())
     if is_leaf(value) or isinstance(value, (*_STATIC, *_FUNCTIONS)):
         return None
     if isinstance(value, tuple) and hasattr(value, "_fields"):

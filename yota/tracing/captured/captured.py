@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from yota.marks import Itself
 from yota.structures import flatten
-from yota.tracing.captured.checks import State, same
+from yota.tracing.captured.checks import Fingerprint, State, same
 from yota.tracing.captured.mentions import Observed, mentions
 from yota.tracing.captured.reach import Reach
 from yota.tracing.memory import owner_of
@@ -86,10 +85,11 @@ class Captured:
 
     def parts(self) -> list[Any]:
         """The captured data, with the parts of structures."""
+        known: set[int] = set()
         found = self.state.data()
-        for fingerprint in self.state.fingerprints:
-            if type(fingerprint) is list:
-                found += [part.value for _, part in fingerprint if type(part) is Itself]
+        for each in self.state.fingerprints:
+            if type(each) is Fingerprint:
+                found += each.objects(known)
         return found
 
     def read_each_call(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:

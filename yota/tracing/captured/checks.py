@@ -83,8 +83,11 @@ class State:
     @classmethod
     def now(cls, reach: Reach) -> State:
         """The present content of all dependencies."""
-        found = cls(dependencies := list(reach.dependencies), list(map(_held, dependencies)), list(reach.defaults), ())
-        return replace(found, fingerprints=[fingerprint(each) for each in found.data() if _is_structure(each)])
+        known: dict[int, tuple[Any, Any]] = {}
+        dependencies = list(reach.dependencies)
+        values = [fingerprint(each[1], known) if each[0] == "parts" else _held(each) for each in dependencies]
+        found = cls(dependencies, values, list(reach.defaults), ())
+        return replace(found, fingerprints=[fingerprint(each, known) for each in found.data() if _is_structure(each)])
 
     def variables(self) -> list[tuple[str, Any, str, Any]]:
         """The dependencies of variables and attributes by name, with their values."""
@@ -223,18 +226,37 @@ def _is_structure(value: Any) -> bool:
     return children(value) is not None or content_of(value) is not None
 
 
-def fingerprint(value: Any) -> Any:
-    """Marks of the parts of a structure."""
-    try:
-        return [
-            (
-                mark_of(path),
-                mark_of(part) if type(part) in _NUMBERS or content_of(part) is not None else Itself(original(part)),
-            )
-            for path, part in flatten(value)
-        ]
-    except ArgumentError:  # it contains itself
-        return Itself(value)
+class Fingerprint(tuple[Any, ...]):
+    """The marks of a structure's parts by their keys; of parts that are structures, such fingerprints."""
+
+    __slots__ = ()
+
+    def objects(self, known: set[int]) -> Iterator[Any]:
+        """The parts that are compared by identity; ``known`` are fingerprints that were asked before."""
+        known.add(id(self))
+        for _, mark in self:
+            if type(mark) is Itself:
+                yield mark.value
+            elif type(mark) is Fingerprint and id(mark) not in known:
+                yield from mark.objects(known)
+
+
+def fingerprint(value: Any, known: dict[int, tuple[Any, Any]] | None = None) -> Any:
+    """The fingerprint of a structure, or the mark of something else.
+
+    known: structures by identity, each with its fingerprint, which is not made twice.
+    """
+    if type(value) in _NUMBERS or content_of(value) is not None:
+        return mark_of(value)
+    parts = children(value)
+    if parts is None:
+        return Itself(original(value))
+    known = {} if known is None else known
+    if id(value) not in known:
+        known[id(value)] = value, Itself(value)  # as long as it is not complete: it may contain itself
+        found = Fingerprint((mark_of(key), fingerprint(part, known)) for key, part in parts)
+        known[id(value)] = value, found
+    return known[id(value)][1]
 
 
 SMALL = 4096

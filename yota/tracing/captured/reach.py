@@ -74,6 +74,7 @@ class Reach:
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
         self._libraries: list[Mapping[str, Any]] = []
         self.attributes = {"__getattr__"}
+        self._known: set[int] = set()
         self._asks = self.is_dynamic = False
         self._seen: dict[int, Any] = {}
         self.followed = 0
@@ -242,12 +243,13 @@ class Reach:
         return found
 
     def _knows(self, code: types.CodeType) -> bool:
-        return any(code is known for known in self.codes)
+        return id(code) in self._known
 
     def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
         if self._knows(code) or self._is_foreign(names.get("__name__", "")) or is_library_file(code.co_filename):
             return []
         self.codes.append(code)
+        self._known.add(id(code))
         mentioned = mentions(code)
         self.attributes |= mentioned.attributes
         self._asks = self._asks or mentioned.asks
