@@ -101,8 +101,7 @@ def smoothed(x, k):
 
 
 def quantiles(x):
-    parts = np.percentile(np.outer(x, x[:2]), [10, 35, 90], axis=0)
-    return np.quantile(x, 0.3) ** 2 + np.sum(parts * np.arange(1.0, 7.0).reshape(3, 2))
+    return np.quantile(x, 0.3) ** 2 + np.sum(np.percentile(x, [10, 35, 90]) * np.arange(1.0, 4.0))
 
 
 def windows(x, k):
@@ -516,6 +515,19 @@ def test_sizes_that_divide_as_products_do() -> None:
     for size in (3, 4, 5, 8, 9, 300):
         x = np.random.default_rng(0).random(size)
         np.testing.assert_allclose(module.scaled(x), scaled(x), rtol=1e-13)
+
+
+def test_percentiles_along_an_axis_of_named_size() -> None:
+    def f(x):
+        return np.sum(np.percentile(x, [10, 35, 90], axis=0, keepdims=True) * np.arange(1.0, 7.0).reshape(3, 1, 2))
+
+    module = loaded(str(yota.generate(f, {"x": "float64[N,2]"})))
+    for rows in (1, 2, 6, 31):
+        x = RANDOM.normal(size=(rows, 2))
+        value, gradient = module.f_value_and_gradient(x)
+        step = 1e-7 * np.cos(np.arange(x.size)).reshape(x.shape)
+        np.testing.assert_allclose(value, f(x), rtol=1e-13)
+        np.testing.assert_allclose(np.sum(gradient * step), (f(x + step) - f(x - step)) / 2, rtol=1e-6, atol=1e-14)
 
 
 def test_medians_and_quantiles_of_named_sizes_take_infinities_and_no_numbers_as_numpy_does() -> None:
