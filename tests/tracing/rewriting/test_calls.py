@@ -432,3 +432,20 @@ def test_a_ufunc_takes_lists_of_traced_values(f):
     steps = 1e-6 * np.eye(4)
     expected = [(f(X + step) - f(X - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-8)
+
+
+WEIGHTS = np.array([[1, 2, 0, 3], [0, 1, 4, 1]])
+LEVELS = np.array([0.2, 1.0, 3.0])
+
+
+def weighed(x):
+    found = WEIGHTS.dot(x**2)
+    place = LEVELS.searchsorted(x[1])
+    return np.sum(found) + LEVELS.clip(x[0], x[2])[0] * LEVELS.take(place) + LEVELS.max(initial=x[3])
+
+
+def test_methods_of_plain_arrays_take_traced_values():
+    value, slopes = yota.value_and_grad(weighed)(X)
+    assert value == weighed(X)
+    # The first level is below x[0], x[1] between the last two, and x[3] above all.
+    np.testing.assert_allclose(slopes, 2 * X * WEIGHTS.sum(axis=0) + [3, 0, 0, 1], rtol=1e-14)

@@ -28,6 +28,8 @@ from yota.tracing.traced_text import followed
 from yota.tracing.tracer import Tracer
 
 _VECTORIZE: Any = inspect.unwrap(np.vectorize)
+_OF_OPERANDS = frozenset("choose clip compress dot max min prod repeat searchsorted sum take".split())
+"""Methods of arrays that take operands and write into nothing."""
 
 
 @rule("call")
@@ -77,12 +79,19 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
 
 
 def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    """What records a method of NumPy's arrays by itself, as ``np.ndarray.view(x)`` and ``super().__array_ufunc__``."""
+    """What records a method of NumPy's arrays that is not a traced array's.
+
+    It is called by itself, as ``np.ndarray.view(x)`` and ``super().__array_ufunc__``, or a plain array's that takes
+    traced values, as ``weights.dot(x)``.
+    """
     if type(function) is MethodDescriptorType and function.__objclass__ is np.ndarray and args and is_tracer(args[0]):
         plain = args[0]._plain() is args[0]
         return getattr(Tracer if plain else Subclassed, function.__name__, None)
     owner = getattr(function, "__self__", None)
-    if getattr(function, "__name__", "") != "__array_ufunc__" or not isinstance(owner, np.ndarray) or is_tracer(owner):
+    trace, name = current(), getattr(function, "__name__", "")
+    if trace and type(owner) is np.ndarray and name in _OF_OPERANDS and is_traced([*args, *keywords.values()]):
+        return getattr(trace.traced(owner), name)
+    if name != "__array_ufunc__" or not isinstance(owner, np.ndarray) or is_tracer(owner):
         return None
     inputs = args[2:]
     others = (each for each in (*inputs, *keywords.values()) if not is_tracer(each))
