@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -59,7 +61,7 @@ class _Kinds(dict[str, str]):
 kinds = _Kinds()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rewritten:
     """Code that was made from a rewritten source.
 
@@ -70,6 +72,26 @@ class Rewritten:
     code: CodeType
     original: CodeType
     definition: Definition
+    _locations: dict[int, Location] = field(default_factory=dict)
+
+    @functools.cached_property
+    def _places(self) -> list[Any]:
+        # Python 3.10 knows lines alone.
+        return list(self.code.co_positions()) if hasattr(self.code, "co_positions") else []
+
+    def part(self, offset: int) -> ast.AST | None:
+        """What the instruction at ``offset`` evaluates; None where Python does not know."""
+        known = self._places and offset >= 0
+        return self.definition.parts.get(self._places[offset // 2]) if known else None
+
+    def location(self, offset: int, line: int) -> Location:
+        """The expression that the instruction at ``offset`` evaluates; the line where Python knows no more."""
+        found = self._locations.get(offset)
+        if found is None:
+            part, name = self.part(offset), self.code.co_name
+            found = self.definition.span(part, name) if part else Location(self.code.co_filename, line, name)
+            self._locations[offset] = found
+        return found
 
 
 rewritten: dict[int, Rewritten] = {}
@@ -158,9 +180,7 @@ def location_of(user: FrameType) -> Location:
 
 def _location(code: CodeType, offset: int, line: int) -> Location:
     known = rewritten.get(id(code))
-    if known is not None and (part := known.definition.part(code, offset)) is not None:
-        return known.definition.span(part, code.co_name)
-    return Location(code.co_filename, line, code.co_name)
+    return Location(code.co_filename, line, code.co_name) if known is None else known.location(offset, line)
 
 
 def raised_at(fault: BaseException) -> Location | None:

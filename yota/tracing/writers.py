@@ -11,7 +11,7 @@ import sys
 import types
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +25,7 @@ from yota.tracing.bytecode import (
     running,
     static_attribute,
 )
-from yota.tracing.source_lines import is_library_file, rewritten
-
-if TYPE_CHECKING:
-    from yota.tracing.rewriting.definition import Definition
+from yota.tracing.source_lines import Rewritten, is_library_file, rewritten
 
 _PRINT = print
 _TEXT = (str, repr, ascii, format, str.format, str.join, np.array2string, np.array_str, np.array_repr)
@@ -198,7 +195,7 @@ def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
     if user is None:
         return False
     if (known := rewritten.get(id(user.f_code))) is not None:
-        return _is_expression_written_out(user, known.definition, outlets)
+        return _is_expression_written_out(user, known, outlets)
     code, step, is_text = user.f_code, running(user), False
     while True:
         following = consumer(code, step.offset)
@@ -241,9 +238,9 @@ _PARTS = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
 _TEXTS = (ast.JoinedStr, ast.FormattedValue)
 
 
-def _is_expression_written_out(user: FrameType, definition: Definition, outlets: Outlets) -> bool:
+def _is_expression_written_out(user: FrameType, code: Rewritten, outlets: Outlets) -> bool:
     """The same of code that was rewritten, whose instructions are others: by the expression that is evaluated."""
-    part, parents, is_text = definition.part(user.f_code, user.f_lasti), definition.parents, False
+    part, parents, is_text = code.part(user.f_lasti), code.definition.parents, False
     while part is not None:
         above = parents.get(part)
         inner = part

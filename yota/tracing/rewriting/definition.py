@@ -6,7 +6,6 @@ import __future__
 import ast
 import functools
 import inspect
-import itertools
 import linecache
 import operator
 from collections.abc import Iterator, Mapping
@@ -63,13 +62,6 @@ class Definition:
         return {
             (each.lineno, each.end_lineno, each.col_offset, each.end_col_offset): each for each in _placed(self.tree)
         }
-
-    def part(self, code: CodeType, offset: int) -> ast.AST | None:
-        """What the instruction at ``offset`` of the rewritten code evaluates, where Python knows it (from 3.11 on)."""
-        if offset < 0 or not hasattr(code, "co_positions"):
-            return None
-        place: Any = next(itertools.islice(code.co_positions(), offset // 2, None))
-        return self.parts.get(place)
 
     def span(self, part: Any, name: str) -> Span:
         """Where a part of the source stands, in a function of that name."""
