@@ -1,14 +1,18 @@
 """Rewrites loops: those whose end depends on values get functions of one trip, by which they may be recorded as loops.
 
-A ``while``, and a ``while True`` or a ``for`` over a range with one exit, becomes::
+``while test: body`` becomes::
 
-    .l1 = .loop(.test, .body, names, needed)       # one trip, as functions of the variables that trips assign
+    .loop1 = .loop(.test1, .body1, ...)    # one trip, as functions of the variables that it assigns
     while True:
-        .r1 = .l1.recorded()                       # the variables after the last trip; None as long as it is not one
-        if .r1 is not None:
-            [names] = .r1
+        .recorded2 = .loop1.recorded()     # the variables after the last trip, if the rest was recorded as a loop
+        if .recorded2 is not None:
+            [x, y] = .recorded2
             break
-        ...                                        # the trip, step by step
+        if not test:
+            break
+        body
+
+A ``while True``, or a ``for`` over a range, with one ``if`` that leaves it asks ahead of this ``if``.
 """
 
 from __future__ import annotations

@@ -68,6 +68,8 @@ def _code(code: CodeType, definition: Definition) -> tuple[CodeType, list[CellTy
             made = code  # an expression as deep as Python itself takes it runs as it is
         rules = [CellType(RULES[name[1:]]) if name.startswith(".") else None for name in made.co_freevars]
         known = _codes[id(code)] = code, definition, made, rules
+        if made is code:
+            return made, rules
         originals = {(each.co_name, each.co_firstlineno): each for each in nested(code)}
         for each in nested(made):
             original = originals.get((each.co_name, each.co_firstlineno), code)
