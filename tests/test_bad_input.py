@@ -197,7 +197,6 @@ LEAKS = {
     "out= plain": lambda x: np.add(x, x, out=OUTSIDE),
     "add.at plain": lambda x: np.add.at(OUTSIDE, [0], x[0]),
     "copyto plain": lambda x: np.copyto(OUTSIDE, x),
-    "plain.dot": lambda x: OUTSIDE.dot(x),
     "object array": lambda x: np.sum(np.array([x[0], x[1]], dtype=object)),
     "buffer": lambda x: memoryview(x),
     "tobytes": lambda x: x.tobytes(),

@@ -223,14 +223,16 @@ class _Elements:
     _sum, _prod = partialmethod(_reduced, sympy.Add, sympy.Sum), partialmethod(_reduced, sympy.Mul, sympy.Product)
     _max, _min = partialmethod(_reduced, sympy.Max, None), partialmethod(_reduced, sympy.Min, None)
 
-    def _cumsum(self, op: Op, index: _Index) -> Any:
+    def _accumulated(self, long: Any, op: Op, index: _Index) -> Any:
         axis = op.keyword("axis")
 
         def body(bound: _Index) -> Any:
             return self.element(op.operands[0], (*index[:axis], *bound, *index[axis + 1 :]))
 
         found, (symbol,) = self.over(1, body)
-        return sympy.Sum(found, (symbol, 0, index[axis]))
+        return long(found, (symbol, 0, index[axis]))
+
+    _cumsum, _cumprod = partialmethod(_accumulated, sympy.Sum), partialmethod(_accumulated, sympy.Product)
 
     def _einsum(self, op: Op, index: _Index) -> Any:
         if "." in op.keyword("subscripts", ""):

@@ -191,7 +191,13 @@ def _expect(
 
 @functools.cache
 def _stepping(base: Any) -> Any:
-    return on_traced(base._ppf, _step)
+    inherited = base._ppf
+
+    # Continuous distributions inherit the same function, which is recorded otherwise for them.
+    def _ppf(self: Any, q: Any, *shapes: Any) -> Any:
+        return inherited(self, q, *shapes)
+
+    return on_traced(_ppf, _step)
 
 
 @functools.cache
