@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
 SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
 """Instructions that consume nothing; the effect of PRECALL belongs to the CALL that follows."""
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -53,9 +55,16 @@ _CATCHING_ALL = bytes((dis.opmap["PUSH_EXC_INFO"], _POP) if "PUSH_EXC_INFO" in d
 """How a clause begins that catches every exception."""
 
 
-def catches(code: CodeType) -> bool:
-    """Whether code catches exceptions of what it calls."""
+MATCHES_ARRAYS = bool(np.ndarray.__flags__ & 1 << 5)
+"""Whether ``case [first, *rest]`` takes arrays apart (Py_TPFLAGS_SEQUENCE), as from NumPy 2.5 on."""
+_MATCHING = dis.opmap["MATCH_SEQUENCE"]
+
+
+def needs_source(code: CodeType) -> bool:
+    """Whether code may take another branch by traced values than by plain ones: it catches exceptions, or matches."""
     every = code.co_code[::2]
+    if MATCHES_ARRAYS and _MATCHING in every:
+        return True
     return _CATCHING_ALL in every or "suppress" in code.co_names or any(each in every for each in _CATCHING)
 
 

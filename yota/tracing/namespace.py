@@ -233,9 +233,9 @@ class PatchedNames:
         patching.leave(self._group, self._held)
 
     @property
-    def catches(self) -> bool:
-        """Whether code of the user's that was reached catches exceptions."""
-        return self._targets.catches
+    def needs_source(self) -> bool:
+        """Whether code of the user's that was reached may branch otherwise by traced values."""
+        return self._targets.needs_source
 
     def take(self, roots: Iterable[Any]) -> None:
         """Patch every name that ``roots`` take functions from."""

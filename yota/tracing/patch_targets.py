@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from yota.structures import is_library, package_of
-from yota.tracing.bytecode import catches
+from yota.tracing.bytecode import needs_source
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current, paused
 from yota.tracing.methods import ArrayMethods, is_traced, is_tracer
@@ -209,8 +209,8 @@ class PatchTargets:
         self._codes: dict[tuple[int, int], types.CodeType] = {}
         self._taken: set[tuple[int, Any]] = set()
         self._near: dict[str, bool] = {}
-        self.catches = False
-        """Whether code of the user's that is not installed catches exceptions."""
+        self.needs_source = False
+        """Whether code of the user's that is not installed may branch otherwise by traced values; see `bytecode`."""
 
     def take(self, roots: Iterable[Any]) -> list[Patch]:
         """Follow ``roots``; the patches that were not known before."""
@@ -292,7 +292,8 @@ class PatchTargets:
             return found
         self._codes[id(code), id(names)] = code
         name = code.co_filename
-        self.catches = self.catches or (catches(code) and not (is_library_file(name) or is_installed_file(name)))
+        is_own = not (is_library_file(name) or is_installed_file(name))
+        self.needs_source = self.needs_source or (is_own and needs_source(code))
         for name in code.co_names:
             value = names.get(name, ABSENT)
             if name in BUILT_IN_FORMS and (value is ABSENT or value is BUILT_IN_FORMS[name]):

@@ -249,7 +249,7 @@ def _run(
             trace.seen.begin = names.run
             if not trace.reads:
                 trace.hold()
-                if names.catches and not source.chosen and source.is_there:
+                if names.needs_source and not source.chosen and source.is_there:
                     raise Interpret(begun=False)  # the source shows exceptions that come of traced values
                 function = names.form(function)
             result = function(*arguments)

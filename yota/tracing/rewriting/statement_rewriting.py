@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from yota.tracing.bytecode import MATCHES_ARRAYS
 from yota.tracing.rewriting.rewriter import (
     OPERATORS,
     Rewriter,
@@ -120,6 +121,15 @@ def _if(rewriter: Rewriter, part: ast.If) -> Any:
 @rewrites(ast.Assert)
 def _assert(rewriter: Rewriter, part: ast.Assert) -> Any:
     return ast.Assert(rewriter.test(part.test), None if part.msg is None else rewriter.rewrite(part.msg))
+
+
+@rewrites(ast.Match)
+def _match(rewriter: Rewriter, part: ast.Match) -> Any:
+    subject = rewriter.rewrite(part.subject)
+    patterns = (each for case in part.cases for each in ast.walk(case.pattern))
+    if MATCHES_ARRAYS and any(isinstance(each, ast.MatchSequence) for each in patterns):
+        subject = placed(rule("matched", subject), part.subject)
+    return ast.Match(subject, rewriter.every(part.cases))
 
 
 @rewrites(ast.match_case)

@@ -106,6 +106,17 @@ def unpacked(value: Any) -> Any:
     return value if type(value) in (tuple, list) else iterate(value)
 
 
+@rule("matched")
+def matched(value: Any) -> Any:
+    """``value``, which is matched against sequences.
+
+    Raises TracingError if it is a traced array, which Python would not take apart.
+    """
+    if is_tracer(value) and value.ndim:
+        raise value._trace.refuse("a traced array is matched as a sequence.", "Write `match tuple(x):`.")
+    return value
+
+
 @rule("decorate")
 def decorate(decorator: Any) -> Callable[[Any], Any]:
     """What stands for a decorator."""
