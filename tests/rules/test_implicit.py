@@ -31,12 +31,18 @@ def kepler(M, e):
     return E
 
 
+def module_of(monkeypatch, name, function):
+    """A module that has the function."""
+    module = types.ModuleType(name)
+    setattr(module, function.__name__, function)
+    function.__module__ = name
+    monkeypatch.setitem(sys.modules, name, module)
+    return module
+
+
 @pytest.fixture
 def known(monkeypatch):
-    module = types.ModuleType("orbits")
-    module.kepler = kepler
-    kepler.__module__ = "orbits"
-    monkeypatch.setitem(sys.modules, "orbits", module)
+    module_of(monkeypatch, "orbits", kepler)
     return registry().with_rules(())
 
 
@@ -131,11 +137,7 @@ def balance(A, b, c, power=3):
 
 @pytest.fixture
 def flows(monkeypatch):
-    module = types.ModuleType("flows")
-    module.balance = balance
-    balance.__module__ = "flows"
-    monkeypatch.setitem(sys.modules, "flows", module)
-    return module
+    return module_of(monkeypatch, "flows", balance)
 
 
 @pytest.mark.parametrize("target", ["numpy", "c"])

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import CodeType, FrameType, FunctionType, TracebackType
+from types import CellType, CodeType, FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -109,9 +109,15 @@ def original_code(function: FunctionType) -> CodeType:
     return function.__code__ if known is None else known.original
 
 
+def closure_of(function: FunctionType) -> list[tuple[str, CellType]]:
+    """The variables of functions around it that a function reads, without the rules of rewritten code."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return [(name, cell) for name, cell in cells if not name.startswith(".")]
+
+
 def is_library(frame: FrameType) -> bool:
     """Whether the frame runs code of yota, NumPy, SciPy or Python itself rather than of the user."""
-    return kinds[frame.f_code.co_filename] != "user" and id(frame.f_code) not in rewritten
+    return kinds[frame.f_code.co_filename] != "user" and not is_rewritten(frame)
 
 
 def is_own(frame: FrameType) -> bool:
@@ -154,10 +160,9 @@ def is_array_file(name: str) -> bool:
 def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType]:
     """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
     while frame is not None:
-        kind = kinds[frame.f_code.co_filename]
-        if kind == "user" or id(frame.f_code) in rewritten:
+        if not is_library(frame):
             yield frame
-        elif kind == "entry" and inside:
+        elif inside and kinds[frame.f_code.co_filename] == "entry":
             return
         frame = frame.f_back
 

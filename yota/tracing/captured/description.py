@@ -16,7 +16,7 @@ import numpy as np
 
 from yota.structures import children, held_by, is_library, package_of
 from yota.tracing.patching import ABSENT, content
-from yota.tracing.source_lines import is_library_file, original_code
+from yota.tracing.source_lines import closure_of, is_library_file, original_code
 
 _MOST_BYTES = 1 << 22
 """Largest total size of captured arrays in a digest."""
@@ -154,8 +154,7 @@ class Description:
         elif isinstance(value, types.FunctionType) and not _is_named(value):
             if is_librarys(value):
                 allow(str(value.__globals__.get("__name__", "")))
-            held = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-            cells = [content(cell) for name, cell in held if not name.startswith(".")]
+            cells = [content(cell) for _, cell in closure_of(value)]
             names = value.__module__, value.__qualname__
             self._several(
                 "function", (*names, code(original_code(value)), value.__defaults__, value.__kwdefaults__, cells)

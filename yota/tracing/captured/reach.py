@@ -19,7 +19,7 @@ from yota.structures import children, has_attributes, held_by, is_leaf, is_libra
 from yota.tracing.captured.mentions import mentions
 from yota.tracing.observation import Running
 from yota.tracing.patching import ABSENT, content
-from yota.tracing.source_lines import is_library_file, original_code
+from yota.tracing.source_lines import closure_of, is_library_file, original_code
 
 _MOST = 10_000
 """Largest number of functions, classes and modules to follow."""
@@ -218,8 +218,7 @@ class Reach:
         if not self.codes:
             self._home = package_of(function.__globals__.get("__name__"))
         found = self._code(code, function.__globals__)
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        held = [(name, cell) for name, cell in cells if not name.startswith(".")]
+        held = closure_of(function)
         if self._knows(code):
             self._watch("function", function)
         elif package_of(function.__globals__.get("__name__")) != "yota":

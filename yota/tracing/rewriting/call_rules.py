@@ -37,16 +37,15 @@ def called(function: Any, /, *args: Any, **keywords: Any) -> Any:
     """``function(*args, **keywords)``, as rewritten code calls it."""
     kind = type(function)
     if kind is FunctionType and id(function.__code__) in rewritten:
-        found = function(*args, **keywords)
-        own_if_new(found)
-        return found
+        return _run(function, args, keywords)
     if (kind is BuiltinFunctionType or kind is type) and (in_place := IN_PLACE.get(function)) is not None:
         return in_place(sys._getframe(1), args)
     return function(*args, **keywords) if current() is None else call(function, args, keywords)
 
 
-def _followed(function: FunctionType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    found = from_source(function)(*args, **keywords)
+def _run(function: FunctionType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """Call a rewritten function."""
+    found = function(*args, **keywords)
     own_if_new(found)
     return found
 
@@ -64,7 +63,7 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
         return found if function in BUILT_IN else followed(trace, form, args, keywords, texts, found)
     if type(function) is FunctionType:
         if is_readable(function):
-            return _followed(function, args, keywords)
+            return _run(from_source(function), args, keywords)
         return natively(reading(function, taken), args, keywords)
     if type(function) is MethodType:
         return _method(function, args, keywords)
@@ -105,7 +104,7 @@ def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, An
     if type(inner) is not FunctionType:
         return call(inner, (method.__self__, *args), keywords)
     if is_readable(inner):
-        return _followed(inner, (method.__self__, *args), keywords)
+        return _run(from_source(inner), (method.__self__, *args), keywords)
     form = form_of(inner)
     if form is not None:
         return form(method.__self__, *args, **keywords)
