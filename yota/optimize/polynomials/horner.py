@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import heapq
+import itertools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from yota.optimize.polynomials.system import common, multiply, quotient
 from yota.optimize.polynomials.terms import MANY, Sums, Table
@@ -36,6 +37,8 @@ class _Nesting:
         self.sums = dict(sums)
         self.pending = [*sums]
         self.costs = table.costs(most)
+        self.uses = Counter(itertools.chain.from_iterable(sums.values()))
+        """How often each term occurs: one that stands elsewhere, too, is computed anyhow."""
         self.ranks = defaultdict[float, float](choose.random if choose else float)
         self.made: dict[tuple[bool, tuple[int, ...]], int] = {}
 
@@ -108,16 +111,19 @@ class _Nesting:
         rest = tuple(
             [table.number((coefficient / unit, quotient(monomial, shared))) for coefficient, monomial in terms]
         )
-        gain = sum([costs[term] for term in group])
+        uses = self.uses
+        gain = sum([costs[term] for term in group if uses[term] == 1])
         atom = self.made.get((ordered, rest))
         if atom is not None:
             gain += len(rest) - 1
         else:
-            gain -= sum([costs[term] for term in rest])
+            gain -= sum([costs[term] for term in rest if not uses[term]])
             atom = table.sum_of(rest)
         found = table.number((unit, multiply(shared, ((atom, 1),))))
-        if gain <= costs[found]:
+        if gain <= (0 if uses[found] else costs[found]):
             return None
+        uses.subtract(group)
+        uses.update((found, *rest))
         if atom not in self.sums:
             self.made[ordered, rest] = atom
             self.sums[atom] = rest
