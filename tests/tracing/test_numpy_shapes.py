@@ -37,6 +37,7 @@ SHAPES = {
     "expand_dims": (lambda x: np.expand_dims(x, (0, -1)), M),
     "squeeze": (lambda x: np.squeeze(x[:, None, :1]), M),
     "squeeze axis": (lambda x: np.squeeze(x[:, None], axis=1), M),
+    "squeeze of a number": (lambda x: np.squeeze(np.sum(x), axis=-1) * x, M),
     "broadcast_to": (lambda x: np.broadcast_to(x, (2, 3, 4)), M),
     "broadcast_arrays": (lambda x, y: np.broadcast_arrays(x, y), M, real(4)),
     "atleast": (lambda x: (np.atleast_1d(x), np.atleast_2d(x), np.atleast_3d(x)), V),
@@ -397,3 +398,22 @@ def test_shape(name):
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_selection(name):
     check(*SELECTIONS[name])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.reshape(x.T, 6, copy=False)[0],
+        lambda x: x.reshape(6, order="F", copy=False)[0],
+        lambda x: np.add(x, x, dtype=np.int64)[0, 0],
+        lambda x: np.sin(x, dtype=np.int64)[0, 0],
+    ],
+    ids=["reshape", "reshape in another order", "casting", "no loop"],
+)
+def test_what_numpy_refuses_is_refused(function):
+    x = np.ones((2, 3))
+    with pytest.raises((ValueError, TypeError)) as expected:
+        function(x)
+    with pytest.raises(expected.type) as found:
+        yota.value_and_grad(function)(x)
+    assert str(found.value) == str(expected.value)

@@ -176,8 +176,8 @@ def _ufunc_as_made(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any
 
 
 def _elementwise(trace: Trace, ufunc: np.ufunc, known: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    for name in ("casting", "subok"):
-        kwargs.pop(name, None)
+    kwargs.pop("subok", None)
+    casting: Any = kwargs.pop("casting", "same_kind")
     order: Any = kwargs.pop("order", "K")
     dtype: Any = kwargs.pop("dtype", None)
     where = kwargs.pop("where", True)
@@ -185,7 +185,13 @@ def _elementwise(trace: Trace, ufunc: np.ufunc, known: Any, inputs: tuple[Any, .
         # NumPy's own code passes classes such as np.dtypes.Float64DType.
         parametric: Any = dtype
         kind = parametric() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
-        inputs = tuple(trace.traced(value).astype(kind, copy=False) for value in inputs)
+        inputs = tuple(trace.traced(value) for value in inputs)
+        signature = (*[None] * ufunc.nin, *[kind] * ufunc.nout)
+        # NumPy chooses the loop, or raises the error.
+        loop = ufunc.resolve_dtypes(
+            (*[value.dtype for value in inputs], *[None] * ufunc.nout), signature=signature, casting=casting
+        )
+        inputs = tuple(value.astype(kind, copy=False) for value, kind in zip(inputs, loop, strict=False))
 
     def compute(rest: dict[str, Any]) -> Any:
         if rest:

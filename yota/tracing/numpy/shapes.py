@@ -23,6 +23,8 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
     sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
     if copy:
         a = a.copy(order)
+    elif copy is False:
+        np.reshape(a._value(), sizes, order, copy=False)  # raises where there is no view
     if order == "F":
         return np.transpose(np.reshape(np.transpose(a), sizes[::-1]))
     if sizes.count(-1) == 1:
@@ -61,7 +63,8 @@ def _swapaxes(trace: Trace, a: Any, axis1: int, axis2: int) -> Any:
 @implements(np.squeeze)
 def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     a = trace.traced(a)
-    drop = tuple(i for i, extent in enumerate(a.shape) if extent == 1) if axis is None else axes_of(axis, a.ndim)
+    whole = axis is None or (not a.ndim and axis in (0, -1))
+    drop = tuple(i for i, extent in enumerate(a.shape) if extent == 1) if whole else axes_of(axis, a.ndim)
     if any(a.shape[position] != 1 for position in drop):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return np.reshape(a, tuple(extent for position, extent in enumerate(a.shape) if position not in drop))
