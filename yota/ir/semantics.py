@@ -103,7 +103,7 @@ class Semantics:
     free, cheap: whether nothing is computed; whether computing it again costs less than reading it from memory.
     exact: whether Python's operator, on numbers, gives the bits of NumPy's function.
     wraps: whether results that are too large for whole numbers of 64 bits wrap around.
-    quiet: whether NumPy gives no floating-point warnings for it.
+    quiet: whether NumPy gives no floating-point warnings for it. SciPy's special functions clear the processor's flags.
     """
 
     access: str = AccessMap.OPAQUE
@@ -187,7 +187,7 @@ _WRAPS = _names("add subtract multiply negative absolute square power sum prod c
 _QUIET = _names(
     "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less less_equal"
     " greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not signbit invert"
-    " bitwise_and bitwise_or getitem setitem reshape transpose broadcast_to concatenate stack"
+    " bitwise_and bitwise_or item getitem setitem reshape transpose broadcast_to concatenate stack"
 )
 
 
@@ -215,5 +215,5 @@ def semantics(name: str, target: str | None, elementwise: bool, function: Callab
         cheap=name in _CHEAP,
         exact=name in _EXACT,
         wraps=name in _WRAPS,
-        quiet=name in _QUIET,
+        quiet=name in _QUIET or (ufunc and (target or "").startswith("scipy.special.")),
     )

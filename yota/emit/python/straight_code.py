@@ -169,7 +169,7 @@ class _Writer:
             )
             self.words.imports.update(found.imports)
             self.raises |= found.raises
-            self.warns |= found.warns or not self.fast
+            self.warns |= (found.warns or not self.fast) and not op.semantics.quiet
             self.spelled.append((op, found))
             if not op.static:
                 self.spellings[key] = found
