@@ -14,7 +14,7 @@ from sympy.utilities.lambdify import implemented_function
 
 import yota
 from yota.errors import ArgumentError
-from yota.interop.sympy_import import FORMS
+from yota.interop.expression_steps import FORMS
 
 x, y, z = symbols("x y z", real=True)
 i, j, n = symbols("i j n", integer=True)
@@ -315,7 +315,11 @@ def test_functions_with_a_rule() -> None:
         (sympy.expint(y, x), "expint has no function"),
         (sympy.besselj(2, x) + sympy.Function("unknown_one")(x), "neither an implementation nor a rule"),
         (x + z, "has the symbol z, which is no argument"),
-        ("x + y", "is a str; pass expressions"),
+        ("x + z", "has the symbol z, which is no argument"),
+        ("x = y", "is no expression"),
+        ("x + y\ny", "is no expression"),
+        ("__import__(x)", "no function of sympy's"),
+        ("x + (", "this is no expression"),
         ({"a": x}, "is a dict"),
     ],
     ids=str,
@@ -381,6 +385,10 @@ def test_expressions_that_share_parts_stay_short() -> None:
         ((X, n), Sum(X[i] ** 2, (i, 0, n - 1)), (np.array([1.0, 2.0]), 2)),
         ((), sympy.Integer(3) / 4, ()),
         ("x", x + 1, (2.0,)),
+        ("x, y", "x**2 + sin(y)/2 - sqrt(x)", (2.0, 5.0)),
+        ((x, (y,)), [" x*y", (x, "log(y)")], (2.0, [5.0])),
+        ("x, y", "x**2 + sin(y)/2 - sqrt(x)", (2.0, 5.0)),
+        ((x, (y,)), [" x*y", (x, "log(y)")], (2.0, [5.0])),
         ("x, y", sympy.Symbol("x") - sympy.Symbol("y"), (2.0, 5.0)),
         ((sympy.Function("g")(x), sympy.Symbol("lambda")), sympy.Function("g")(x) * sympy.Symbol("lambda"), (2.0, 3.0)),
     ],

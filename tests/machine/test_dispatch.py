@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 import sympy
 
 import yota
@@ -90,6 +91,36 @@ def test_forms_are_told_apart_by_dtype_and_shape() -> None:
             value, gradient = both(x)
             assert value == 4.0 * x.size and gradient.dtype == x.dtype and gradient.shape == x.shape
             assert len(both.forms) <= MOST_FORMS
+
+
+@needs_compiler
+def test_items_of_tuples_and_lists_and_integers_go_straight_to_c() -> None:
+    a, b, c = sympy.symbols("a b c")
+    function: Any = yota.lambdify((a, (b, (c,))), a + 10 * b + 100 * c, target="c")
+    for given in ((1.0, (2.0, (3.0,))), (1.0, [2.0, (3.0,)]), (1, (2, [3])), (1, (2.0, (3,)))):
+        before = function.direct_calls
+        assert [function(*given) for _ in range(4)] == [321.0] * 4
+        assert function.direct_calls > before
+        # What has another structure or type, or too few items, is no such call.
+        for other in ((1.0, (2.0, np.array([3.0]))), (1.0, (2.0, (np.float64(3.0),)))):
+            assert function(*other) == 321.0
+        for wrong in ((1.0, (2.0, ())), (1.0, (2.0,)), (1.0, 2.0, 3.0)):
+            with pytest.raises((ValueError, TypeError)):
+                function(*wrong)
+    with pytest.raises(OverflowError):
+        function(10**400, (2, [3]))
+    assert len(function.forms) <= MOST_FORMS
+
+
+@needs_compiler
+def test_a_function_that_is_one_of_scipys_is_called_itself() -> None:
+    a, b = sympy.symbols("a b")
+    beta: Any = yota.lambdify((a, b), sympy.beta(a, b), target="c")
+    turned: Any = yota.lambdify((b, a), sympy.besselj(a, b), target="c")
+    for _ in range(4):
+        assert beta(2.0, 3.0) == scipy.special.beta(2.0, 3.0)
+        assert turned(2.0, 3.0) == scipy.special.jv(3.0, 2.0)
+    assert beta.forms[0][0] is scipy.special.beta and turned.forms[0][0] is not scipy.special.jv
 
 
 class Kind:

@@ -1,4 +1,4 @@
-"""Files of sympy expressions, one ``name = expression`` on each line; parsed and never executed."""
+"""Texts of sympy expressions, and files with one ``name = expression`` on each line; parsed and never executed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from yota.errors import ArgumentError, RuleError
+from yota.interop.expression_steps import Steps
 from yota.interop.programs import Argument, Formula, Program, formula
-from yota.interop.sympy_import import Steps
 from yota.rules.language.expressions import CONSTANTS, OPERATORS, ExpressionReader
 from yota.rules.language.model import Expression, Literal, Name
 from yota.rules.language.rule_text import Source
@@ -42,6 +42,19 @@ def formulas_of(path: Path) -> dict[str, Formula]:
         return _formulas(path)
     except RuleError as fault:
         raise ArgumentError(str(fault)) from None
+
+
+def read_text(text: str, steps: Steps) -> tuple[Expression, set[str], set[str]]:
+    """The expression of a text, as further ``steps``; its symbols, and those of them that are integers.
+
+    Raises RuleError or ArgumentError if the text has another form or an unknown function.
+    """
+    source = Source(text.strip(), "expression", longest=_LONGEST)
+    reader = _Formulas(source, written=steps)
+    statements = _statements(source)
+    if len(statements) != 1 or not isinstance(statements[0], ast.Expr):
+        raise ArgumentError(f"{text!r:.60} is no expression")
+    return reader.read(statements[0].value), {*reader.symbols}, reader.counted
 
 
 def _formulas(path: Path) -> dict[str, Formula]:

@@ -45,7 +45,7 @@ class Argument:
             return
         shape = np.shape(value) if hasattr(value, "shape") else (len(value),)
         flat = shape[:1] == (len(self.parts),)
-        if not flat and shape[: len(self.shape)] != self.shape:
+        if not flat and (not self.shape or shape[: len(self.shape)] != self.shape):
             wanted = f" or {self.shape}" if self.shape else ""
             raise ArgumentError(f"argument {self.name} has shape {shape}; it takes ({len(self.parts)},){wanted}")
         for place, part in enumerate(self.parts):

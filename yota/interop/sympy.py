@@ -25,7 +25,7 @@ def from_sympy(
     Parameters
     ----------
     expressions
-        An expression, or a list, tuple, matrix or array of them.
+        An expression, its text, or a list, tuple, matrix or array of them. A text is parsed, not executed.
     symbols
         The arguments: symbols, `sympy.IndexedBase`, `sympy.MatrixSymbol`, and lists, tuples and matrices of symbols.
     name
@@ -160,14 +160,21 @@ class Lambdified(Value):
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the compiled code for these argument types, compiled if necessary; integers become floats."""
+        from yota.run.derivatives.call_entry import kinds_of
+        from yota.run.machine.c_dispatch import offer_whole
+
         pairs = zip(args, self._counts, strict=False)
         taken = tuple([each if counts else _floating(each) for each, counts in pairs]) + args[len(self._counts) :]
-        if kinds(taken) != kinds(args):
-            return self(*taken, **kwargs)
+        own = tuple(kinds_of(args))
+        if tuple(kinds_of(taken)) != own:
+            found = self(*taken, **kwargs)
+            if self.front is not self and not kwargs:
+                offer_whole(self.front, own, kinds(taken), own)
+            return found
         return super().make(taken, kwargs)
 
 
 def _floating(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(map(_floating, value))
     return float(value) if type(value) is int else value

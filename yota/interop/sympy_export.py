@@ -15,7 +15,7 @@ import sympy
 from sympy.printing.mathml import mathml
 
 from yota.errors import ArgumentError, YotaError
-from yota.interop.sympy_import import CHAINS, FORMS, form
+from yota.interop.expression_steps import CHAINS, FORMS, form
 from yota.ir.access_maps import letters, spread, viewed
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.location import where

@@ -3,243 +3,23 @@
 from __future__ import annotations
 
 import keyword
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partialmethod
+from collections.abc import Callable, Iterable, Mapping
+from functools import partialmethod
 from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
 
 from yota.errors import ArgumentError, RuleError
+from yota.interop.expression_files import read_text
+from yota.interop.expression_steps import BY_HAND, CHAINS, FORMS, MOST_POWER, Steps, primitives_by_name
 from yota.interop.programs import Argument, Program
 from yota.rules.algebras.readback import Reader
-from yota.rules.algebras.sympy_functions import functions
 from yota.rules.language.model import Call, Expression, Literal, Name
-from yota.rules.language.rule_text import walk
-from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
 
-FORMS: Mapping[str, str] = dict(
-    line.split(" = ", 1)
-    for line in """
-sec = 1 / cos(a)
-csc = 1 / sin(a)
-cot = 1 / tan(a)
-sech = 1 / cosh(a)
-csch = 1 / sinh(a)
-coth = 1 / tanh(a)
-asec = arccos(1 / a)
-acsc = arcsin(1 / a)
-acot = arctan(1 / a)
-asech = arccosh(1 / a)
-acsch = arcsinh(1 / a)
-acoth = arctanh(1 / a)
-sinc = sinc(a / pi)
-arg = arctan2(imag(a), real(a))
-re = real(a)
-im = imag(a)
-conjugate = conjugate(a)
-Abs = absolute(a)
-floor = floor(a)
-ceiling = ceil(a)
-frac = a - floor(a)
-Mod = remainder(a, b)
-Heaviside = heaviside(a, b)
-KroneckerDelta = where(equal(a, b), 1.0, 0.0)
-ITE = where(a, b, c)
-Not = logical_not(a)
-Equality = equal(a, b)
-Unequality = not_equal(a, b)
-StrictLessThan = less(a, b)
-LessThan = less_equal(a, b)
-StrictGreaterThan = greater(a, b)
-GreaterThan = greater_equal(a, b)
-expm1 = expm1(a)
-log1p = log1p(a)
-exp2 = exp2(a)
-log2 = log2(a)
-log10 = log10(a)
-hypot = hypot(a, b)
-fma = a * b + c
-logaddexp = logaddexp(a, b)
-factorial = gamma(a + 1)
-harmonic = psi(a + 1) + 0.5772156649015329
-binomial = binom(a, b)
-RisingFactorial = poch(a, b)
-FallingFactorial = poch(a - b + 1, b)
-beta = beta(a, b)
-betainc_regularized = betainc(a, b, d) - betainc(a, b, c)
-betainc = (betainc(a, b, d) - betainc(a, b, c)) * beta(a, b)
-uppergamma = gammaincc(a, b) * gamma(a)
-lowergamma = gammainc(a, b) * gamma(a)
-erf2 = erf(b) - erf(a)
-erfcinv = erfcinv(a)
-Ei = expi(a)
-li = expi(log(a))
-Si = item(sici(a), index=0)
-Ci = item(sici(a), index=1)
-Shi = item(shichi(a), index=0)
-Chi = item(shichi(a), index=1)
-fresnels = item(fresnel(a), index=0)
-fresnelc = item(fresnel(a), index=1)
-airyai = item(airy(a), index=0)
-airyaiprime = item(airy(a), index=1)
-airybi = item(airy(a), index=2)
-airybiprime = item(airy(a), index=3)
-LambertW = where(a >= -1 / E, real(lambertw(a)), log(-1.0))
-jn = spherical_jn(a, b)
-yn = spherical_yn(a, b)
-elliptic_k = ellipk(a)
-elliptic_f = ellipkinc(a, b)
-legendre = eval_legendre(a, b)
-chebyshevt = eval_chebyt(a, b)
-chebyshevu = eval_chebyu(a, b)
-hermite = eval_hermite(a, b)
-hermite_prob = eval_hermitenorm(a, b)
-laguerre = eval_laguerre(a, b)
-assoc_laguerre = eval_genlaguerre(a, b, c)
-gegenbauer = eval_gegenbauer(a, b, c)
-jacobi = eval_jacobi(a, b, c, d)
-expint = expn(a, b)
-Transpose = transposed(a)
-Trace = trace(a)
-Determinant = det(a)
-Inverse = inv(a)
-""".strip().split("\n")
-)
-"""Sympy functions and conditions of arguments a, b, c and d in the rule language, in addition to `functions`."""
-_ORDERED = frozenset(
-    "expint jn yn legendre chebyshevt chebyshevu hermite hermite_prob laguerre assoc_laguerre gegenbauer jacobi".split()
-)
-"""Functions whose first argument is an integer."""
-CHAINS = {"Max": "maximum", "Min": "minimum", "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"} | {
-    "MatAdd": "add",
-    "HadamardProduct": "multiply",
-}
-_MOST_POWER = 64
 _KEYWORDS = frozenset(keyword.kwlist)
-
-
-@cache
-def form(name: str) -> Expression | None:
-    """The form of a sympy function in the rule language, unless it is a primitive of another name."""
-    text = FORMS.get(name)
-    return None if text is None else read_expression(text, frozenset("abcd"))
-
-
-@cache
-def _primitives_by_name() -> Mapping[str, str]:
-    """Names of primitives by equivalent sympy functions."""
-    found = functions().items()
-    return {made.__name__: name for name, made in found if isinstance(made, type) and registry().knows(name)}
-
-
-class Steps:
-    """Steps of a program; equal steps are shared."""
-
-    def __init__(self) -> None:
-        self.steps: list[tuple[str, Call]] = []
-        self._calls: dict[Any, Name] = {}
-        self._depth = 0
-
-    def call(self, function: str, *arguments: Expression, **keywords: Any) -> Name:
-        """A new step, or an existing equal one."""
-        call = Call(function, arguments, tuple((name, Literal(each)) for name, each in keywords.items()))
-        if call not in self._calls:
-            name = f"{len(self.steps)}"
-            self.steps.append((name, call))
-            self._calls[call] = Name(name)
-        return self._calls[call]
-
-    def folded(self, function: str, parts: Iterable[Expression]) -> Expression:
-        """A chain of calls from the left."""
-        first, *rest = parts
-        for each in rest:
-            first = self.call(function, first, each)
-        return first
-
-    def named(self, name: str, parts: Sequence[Expression]) -> Expression | None:
-        """A sympy function by its name; None if there is none with this number of arguments."""
-        special = getattr(self, f"_{name}", None) if name in _BY_HAND else None
-        if special is not None:
-            return special(*parts) if len(parts) in _BY_HAND[name] else None
-        if name in CHAINS:
-            return self.folded(CHAINS[name], parts) if parts else None
-        known = form(name)
-        if known is None:
-            alike = _primitives_by_name().get(name)
-            wanted = len(registry().rules(alike)[0].operands) if alike else -1
-            return self.call(alike, *parts) if alike and len(parts) == wanted else None
-        count = len({each.id for each in walk(known) if isinstance(each, Name)})
-        whole = isinstance(parts[0], Literal) and isinstance(parts[0].value, int) if parts else False
-        if count != len(parts) or (name in _ORDERED and not whole):
-            return None
-        return self._written(known, dict(zip("abcd", parts, strict=False)))
-
-    def _written(self, form: Expression, names: Mapping[str, Expression]) -> Expression:
-        if isinstance(form, Name):
-            return names[form.id]
-        if not isinstance(form, Call):
-            return form
-        keywords = {name: each.value for name, each in form.keywords}  # type: ignore[union-attr]
-        return self.call(form.function, *(self._written(each, names) for each in form.arguments), **keywords)
-
-    def index(self, low: Expression, high: Expression) -> Name:
-        """All values of an index; steps until `over` are inside its sum."""
-        self._depth += 1
-        return self.call("index", low, high, depth=self._depth - 1)
-
-    def over(self, body: Expression, index: Name, function: str) -> Name:
-        """The sum or product of a body over the last index."""
-        self._depth -= 1
-        return self.call("over", body, index, by=function)
-
-    # -- functions that no form says ---------------------------------------------------------------------
-
-    def _sqrt(self, x: Expression) -> Expression:
-        return self.call("sqrt", x)
-
-    def _Rational(self, above: Expression, below: Expression) -> Expression:  # noqa: N802
-        return self.call("divide", above, below)
-
-    def _polygamma(self, order: Expression, x: Expression) -> Expression | None:
-        value = order.value if isinstance(order, Literal) else None
-        if not isinstance(value, int) or not 0 <= value <= _MOST_POWER:
-            return None
-        if value == 0:
-            return self.call("psi", x)
-        factor = Literal(float((-1) ** (value + 1) * math.factorial(value)))
-        return self.call("multiply", factor, self.call("zeta", Literal(value + 1), x))
-
-    def _zeta(self, s: Expression, x: Expression | None = None) -> Expression:
-        return self.call("riemann", s) if x is None else self.call("zeta", s, x)
-
-    def _elliptic_e(self, *parts: Expression) -> Expression:
-        return self.call("ellipe" if len(parts) == 1 else "ellipeinc", *parts)
-
-    def _bessel(self, letter: str, order: Expression, x: Expression) -> Expression:
-        whole = order.value if isinstance(order, Literal) else None
-        # The functions of order 0 and 1 are faster, and defined on both sides of 0.
-        return self.call(f"{letter}{whole}", x) if whole in (0, 1) else self.call(f"{letter}v", order, x)
-
-    _besselj, _bessely = partialmethod(_bessel, "j"), partialmethod(_bessel, "y")
-    _besseli, _besselk = partialmethod(_bessel, "i"), partialmethod(_bessel, "k")
-
-    def _log(self, *parts: Expression) -> Expression:
-        return self.folded("divide", [self.call("log", each) for each in parts])
-
-
-_BY_HAND = {
-    "sqrt": (1,),
-    "Rational": (2,),
-    "polygamma": (2,),
-    "zeta": (1, 2),
-    "elliptic_e": (1, 2),
-    "log": (1, 2),
-    **dict.fromkeys(("besselj", "bessely", "besseli", "besselk"), (2,)),
-}
 
 
 class ProgramReader(Steps, Reader):
@@ -291,7 +71,7 @@ class ProgramReader(Steps, Reader):
             return reader(expression)  # type: ignore[no-any-return]
         name = kind.__name__
         known = kind.__module__.startswith("sympy.") and any(
-            name in each for each in (CHAINS, FORMS, _BY_HAND, _primitives_by_name())
+            name in each for each in (CHAINS, FORMS, BY_HAND, primitives_by_name())
         )
         found = self.named(name, [*map(self.read, expression.args)]) if known else None
         if found is None:
@@ -368,7 +148,7 @@ class ProgramReader(Steps, Reader):
 
     def _MatPow(self, expression: Any) -> Expression:  # noqa: N802
         base, exponent = expression.args
-        if not exponent.is_Integer or not 0 < abs(exponent) <= _MOST_POWER:
+        if not exponent.is_Integer or not 0 < abs(exponent) <= MOST_POWER:
             raise self._refusal(expression)
         inner = self.read(base)
         inner = self.call("inv", inner) if exponent < 0 else inner
@@ -386,6 +166,15 @@ class ProgramReader(Steps, Reader):
             raise self._refusal(expression)
         return self.read(done)
 
+    def _text(self, text: str) -> Expression:
+        found, symbols, counted = read_text(text, self)
+        known = {name: str(symbol) for symbol, name in self.names.items()}
+        for name in symbols:
+            if known.get(name) != name:
+                self.symbol(sympy.Symbol(name))
+        self.counted |= counted
+        return found
+
     def result(self, expression: Any) -> Expression:
         """A result, possibly a structure."""
         if isinstance(expression, (list, tuple, sympy.Tuple)):
@@ -394,7 +183,9 @@ class ProgramReader(Steps, Reader):
         if isinstance(expression, (sympy.MatrixBase, sympy.NDimArray)):
             parts = tuple(self.read(sympy.sympify(each)) for each in sympy.flatten(expression))
             return Call("matrix", parts, (("shape", Literal(tuple(expression.shape))),))
-        if isinstance(expression, (dict, set, str)) or not isinstance(expression, (sympy.Basic, int, float, complex)):
+        if isinstance(expression, str):
+            return self._text(expression)
+        if isinstance(expression, (dict, set)) or not isinstance(expression, (sympy.Basic, int, float, complex)):
             raise ArgumentError(
                 f"{expression!r:.60} is a {type(expression).__name__}; pass expressions of sympy's, or lists, "
                 "tuples or matrices of them"

@@ -187,7 +187,8 @@ _WRAPS = _names("add subtract multiply negative absolute square power sum prod c
 _QUIET = _names(
     "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less less_equal"
     " greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not signbit invert"
-    " bitwise_and bitwise_or item getitem setitem reshape transpose broadcast_to concatenate stack"
+    " bitwise_and bitwise_or item getitem setitem reshape transpose broadcast_to concatenate stack lambertw zeta"
+    " spherical_jn spherical_yn"
 )
 
 

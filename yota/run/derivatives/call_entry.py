@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -206,6 +206,16 @@ def entry(
 def kind_of(value: Any) -> tuple[Any, ...]:
     """The type of an argument, with shape and dtype for an array."""
     return (np.ndarray, value.shape, value.dtype) if type(value) is np.ndarray else (type(value),)
+
+
+def kinds_of(args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The types of arguments, each tuple and list followed by those of its items, as `Form` describes them."""
+    for value in args:
+        if type(value) in (tuple, list):
+            yield type(value), len(value)
+            yield from kinds_of(value)
+        else:
+            yield kind_of(value)
 
 
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,8 @@ class Prepared:
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
         """All specialisations of the decision tree."""
-        self._plain = not owner.hidden and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
-        self._plain = self._plain and len(arguments.leaves) == len(args)
+        parts = [*_parts(args)]
+        self._plain = not owner.hidden and len(arguments.leaves) == len(parts) and all(map(_exact, parts))
 
     def owned_by(self, owner: Differentiated) -> Prepared:
         """The same compiled code for another function with equal captured data."""
@@ -91,19 +91,19 @@ class Prepared:
 
     def form(self, args: tuple[Any, ...]) -> Form | None:
         """The generated function for dispatch in C, if it takes the arguments unchanged."""
-        from yota.run.derivatives.call_entry import arrangement, as_items, kind_of
-        from yota.run.machine.c_dispatch import Form, split_form
+        from yota.run.derivatives.call_entry import arrangement, as_items, kinds_of
+        from yota.run.machine.c_dispatch import MOST_PARTS, Form, split_form
 
         gradient = self.root.gradient
         if not self._plain or gradient.tape.guards or self.root.branches:
             return None
-        arranged = arrangement(self.root, self.result)
-        if arranged is None:
+        arranged, kinds = arrangement(self.root, self.result), tuple(kinds_of(args))
+        if arranged is None or (len(kinds) > max(len(args), MOST_PARTS)):
             return None
-        call = self.root.call
+        call = _ufunc(gradient.tape) or self.root.call
         if arranged == "split" and (split := split_form(call)):
             call, arranged = split, "plain"
-        return Form(call, tuple(map(kind_of, args)), gradient.captured, arranged, as_items(self.checks()))
+        return Form(call, kinds, gradient.captured, arranged, as_items(self.checks()))
 
     def _specialise(
         self,
@@ -304,3 +304,21 @@ class Prepared:
 def _exact(value: Any) -> bool:
     """Whether generated code can take ``value`` unchanged and return its gradient unchanged."""
     return type(value) in (float, complex) or (type(value) is np.ndarray and value.ndim > 0 and value.dtype.isnative)
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Any]:
+    """Values, with the items of tuples and lists in place of these."""
+    for value in values:
+        if type(value) in (tuple, list):
+            yield from _parts(value)
+        else:
+            yield value
+
+
+def _ufunc(tape: Tape) -> Callable[..., Any] | None:
+    """The function of SciPy's that is all that a tape does, in the order of its inputs."""
+    op = tape.ops[0] if len(tape.ops) == 1 else None
+    if op is None or op.static or not (op.semantics.ufunc and op.semantics.quiet):
+        return None
+    inputs = tuple(each.variable for each in tape.inputs)
+    return op.primitive.function if (op.operands, (op.result,)) == (inputs, tape.outputs) else None

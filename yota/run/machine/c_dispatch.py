@@ -6,12 +6,15 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from types import BuiltinFunctionType
 from typing import Any
 
 from yota.errors import CodegenError
 
 MOST_FORMS = 8
 """Largest number of forms, which are tried in turn; a table lookup is faster for more."""
+MOST_PARTS = 64
+"""Largest number of kinds of a form with tuples and lists."""
 _CHECKS = (
     *("cell", "entry", "item", "function", "class", "bases", "attributes", "attribute", "size", "list", "dict"),
     *("form", "bytes", "changed"),
@@ -24,8 +27,9 @@ _ARRANGEMENTS = ("plain", "split", "list")
 class Form:
     """A compiled function for one combination of argument types, and the checks for its validity.
 
-    function: takes the arguments and then ``captured``.
-    kinds: the type of each argument, for an array with its shape and dtype.
+    function: takes the leaves of the arguments and then ``captured``.
+    kinds: the type of each argument, for an array with its shape and dtype, for a tuple or a list with its length and
+        followed by the kinds of its items.
     captured: captured arrays, passed as further arguments.
     arrangement: arrangement of the results: ``"plain"`` as they are, ``"split"`` with all but the first in a tuple,
         ``"list"``.
@@ -100,6 +104,17 @@ def _packed(values: Iterable[Any]) -> Iterator[Any]:
     return (struct.pack(f"{len(each)}n", *each) if type(each) is tuple else each for each in values)
 
 
+def offer_whole(dispatcher: Any, key: Any, like: Any, kinds: Iterable[tuple[Any, ...]]) -> None:
+    """Register the form with the key ``like`` for integers too, if it is compiled C, which converts them to floats."""
+    known = dispatcher.__dict__.get("_offered", {})
+    found = known.get(like)
+    if found is not None and isinstance(found[0], BuiltinFunctionType):
+        known[key] = found[0], tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
+        if len(known) > MOST_FORMS:
+            del known[next(iter(known))]
+        dispatcher.set_forms(tuple(known.values()))
+
+
 def withdraw(dispatcher: Any) -> None:
     """Remove all forms of ``dispatcher``."""
     dispatcher.__dict__.pop("_offered", None)
@@ -112,4 +127,6 @@ def _dispatcher() -> Any:
     from yota.run.machine import native
     from yota.run.machine.stored import rendered
 
-    return native.build(rendered("c/dispatcher.c.jinja", checks=_CHECKS, arrangements=_ARRANGEMENTS)).Dispatcher
+    return native.build(
+        rendered("c/dispatcher.c.jinja", checks=_CHECKS, arrangements=_ARRANGEMENTS, most=MOST_PARTS)
+    ).Dispatcher
