@@ -387,8 +387,6 @@ def test_expressions_that_share_parts_stay_short() -> None:
         ("x", x + 1, (2.0,)),
         ("x, y", "x**2 + sin(y)/2 - sqrt(x)", (2.0, 5.0)),
         ((x, (y,)), [" x*y", (x, "log(y)")], (2.0, [5.0])),
-        ("x, y", "x**2 + sin(y)/2 - sqrt(x)", (2.0, 5.0)),
-        ((x, (y,)), [" x*y", (x, "log(y)")], (2.0, [5.0])),
         ("x, y", sympy.Symbol("x") - sympy.Symbol("y"), (2.0, 5.0)),
         ((sympy.Function("g")(x), sympy.Symbol("lambda")), sympy.Function("g")(x) * sympy.Symbol("lambda"), (2.0, 3.0)),
     ],
