@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.ir import calls, factors, incomplete, indexing, orders
+from yota.ir import calls, factors, incomplete, indexing, integrals, orders
 from yota.ir.callables import original
 from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
@@ -57,6 +57,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (astype, stop_gradient, np.where, np.real, np.imag, np.sinc)},
     **{f"_{each.__name__}": each for each in (orders.bessel_order, orders.hankel_order)},
     **{f"_{each.__name__}": each for each in (incomplete.beta_order, incomplete.gamma_order)},
+    **{f"_{each.__name__}": each for each in (integrals.carlson, integrals.hurwitz)},
 }
 _TENSOR: dict[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (indexing.getitem, indexing.setitem, indexing.deposit, indexing.scatter)},

@@ -16,7 +16,7 @@ from yota.emit.numpy_literals import dtype_text, tuple_text
 from yota.emit.targets.generated import FIXED, Opening, Source
 from yota.emit.targets.numpy import generate
 from yota.errors import CodegenError, YotaError
-from yota.ir import choices, factors, incomplete, orders
+from yota.ir import choices, factors, incomplete, integrals, orders
 from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf
 from yota.ir.plain_text import visible
@@ -32,7 +32,7 @@ from yota.run.derivatives.inside import record
 
 OWN_PREFIX = "_own__"
 """Ahead of the names of yota's own functions that a module has written out; no name of a user's has two underscores."""
-OWN_MODULES = (choices, factors, incomplete, orders)
+OWN_MODULES = (choices, factors, incomplete, integrals, orders)
 """Where these functions are, which need nothing but `np`."""
 
 

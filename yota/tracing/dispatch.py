@@ -197,7 +197,7 @@ def _elementwise(trace: Trace, ufunc: np.ufunc, known: Any, inputs: tuple[Any, .
         if rest:
             raise trace.refuse(f"np.{known.name} with {', '.join(rest)}= is not supported.", "Leave it out.")
         form = OF_COMPLEX.get(ufunc)
-        if form is not None and trace.traced(inputs[0]).dtype.kind == "c":
+        if form is not None and any(trace.traced(each).dtype.kind == "c" for each in inputs):
             return form(trace, *inputs)
         return arranged(trace.apply(known, inputs), order, inputs)
 

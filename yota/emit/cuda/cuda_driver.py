@@ -29,7 +29,7 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
 _ON_THE_HOST = frozenset(
-    {"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete", "yota.ir.linear_solvers", "yota.ir.orders"}
+    f"yota.ir.{each}" for each in ("factors", "hosted", "incomplete", "integrals", "linear_solvers", "orders")
 )
 """Functions in NumPy's and SciPy's terms, and those that call another library."""
 

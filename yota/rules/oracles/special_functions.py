@@ -238,19 +238,28 @@ def _series(mp: Any) -> _Functions:
     def struve_integral(x: Any, sign: int) -> Any:
         return x * x / mp.pi * mp.hyper([1, 1], [3 * half, 3 * half, 2], sign * x * x / 4)
 
+    def carlson(x: Any, z: Any, w: Any, p: Any, i: Any, j: Any, k: Any, n: Any) -> Any:
+        def height(t: Any) -> Any:
+            roots = (t + x) ** -(i + half) * (t + z) ** -(j + half) * (t + w) ** -(k + half)
+            return roots * (t + p) ** -n
+
+        return mp.quad(lambda s: height(mp.exp(s)) * mp.exp(s), mp.linspace(-120, 120, 25))
+
     def it2struve0(x: Any) -> Any:
         return mp.pi / 2 - 2 * x / mp.pi * mp.hyper([half, 1], [3 * half, 3 * half, 3 * half], -x * x / 4)
 
     return {
         **{name: getattr(mp, name) for name in ("hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "lambertw", "agm")},
-        **{name: getattr(mp, name) for name in ("ellipk", "ellipe", "elliprc", "elliprd", "elliprf")},
+        **{name: getattr(mp, name) for name in ("ellipk", "ellipe", "elliprc", "elliprd", "elliprf", "elliprj")},
+        "_carlson": carlson,
+        "_hurwitz": mp.zeta,
         "ellipkm1": lambda p: mp.ellipk(1 - p),
         "ellipkinc": mp.ellipf,
         "ellipeinc": mp.ellipe,
         "expi": mp.ei,
         "exp1": mp.e1,
         "expn": mp.expint,
-        "spence": lambda x: mp.re(mp.polylog(2, 1 - x)),
+        "spence": lambda x: mp.polylog(2, 1 - x),
         "wrightomega": lambda x: mp.re(mp.lambertw(mp.exp(x))),
         "struve": mp.struveh,
         "modstruve": mp.struvel,

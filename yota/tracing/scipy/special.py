@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.rules.language.statics import axes_of
-from yota.tracing.implementations import records
+from yota.tracing.implementations import OF_COMPLEX, records, when_loaded
 from yota.tracing.intercept import bind
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
@@ -146,6 +146,22 @@ def _riccati_bessel(name: str, trace: Trace, n: Any, x: Any) -> Any:
     orders = range(int(_plain(trace, n, f"the order of scipy.special.{name}")) + 1)
     found, slopes = (np.stack([spherical(each, x, derivative) for each in orders]) for derivative in (False, True))
     return x * found, found + x * slopes
+
+
+@when_loaded("scipy.special")
+def _of_complex_numbers() -> None:
+    special = scipy_special()
+    for name in ("psi", "jv", "yv", "iv", "kv", "kve"):
+        OF_COMPLEX[getattr(special, name)] = functools.partial(_ruled, f"_complex_{name}")
+    for name, part in (("jv", np.imag), ("yv", np.imag), ("iv", np.real)):
+        OF_COMPLEX[getattr(special, f"{name}e")] = functools.partial(_scaled, name, part)
+
+
+def _scaled(name: str, part: Callable[[Any], Any], trace: Trace, v: Any, z: Any) -> Any:
+    """A Bessel function times an exponential of the size of its argument's imaginary or real part."""
+    if not bool(np.all(np.abs(part(z)) < 700)):
+        raise trace.refuse(f"scipy.special.{name}e of numbers so large is not recorded.", "Use hankel1e and hankel2e.")
+    return getattr(scipy_special(), name)(v, z) * np.exp(-np.abs(part(z)))
 
 
 for _name in ("riccati_jn", "riccati_yn"):
