@@ -417,3 +417,11 @@ def test_what_numpy_refuses_is_refused(function):
     with pytest.raises(expected.type) as found:
         yota.value_and_grad(function)(x)
     assert str(found.value) == str(expected.value)
+
+
+def test_the_number_of_positions_is_a_guard():
+    slope = yota.gradient(lambda x: np.mean(x[np.flatnonzero((x[:-1] > 0) & (x[1:] > 0))]), dynamic=True)
+    for seed in range(4):
+        x = real(12, seed=seed)
+        chosen = np.flatnonzero((x[:-1] > 0) & (x[1:] > 0))
+        np.testing.assert_array_equal(slope(x), np.isin(np.arange(12), chosen) / len(chosen))

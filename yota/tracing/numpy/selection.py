@@ -36,6 +36,11 @@ def _nonzero(trace: Trace, a: Any) -> Any:
     return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
 
 
+@implements(np.flatnonzero)
+def _flatnonzero(trace: Trace, a: Any) -> Any:
+    return np.nonzero(np.ravel(a))[0]
+
+
 @implements(np.unravel_index)
 def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> Any:
     results: list[Any] = []

@@ -15,6 +15,7 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     interpolation,
     mixtures,
     ndimage,
+    peaks,
     quadrature,
     scipy_linalg,
     sequences,

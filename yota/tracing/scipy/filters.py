@@ -216,3 +216,12 @@ def _upfirdn(trace: Trace, h: Any, x: Any, up: int, down: int, axis: int, mode: 
 @records("scipy.signal", "medfilt2d")
 def _medfilt2d(trace: Trace, input: Any, kernel_size: Any) -> Any:
     return sys.modules["scipy.signal"].medfilt(input, kernel_size)
+
+
+@records("scipy.signal", "sepfir2d")
+def _separable(trace: Trace, input: Any, hrow: Any, hcol: Any) -> Any:
+    """Along both axes of an image, which is reflected at its edges."""
+    ndimage, image = sys.modules["scipy.ndimage"], trace.traced(input)
+    for axis, taps in ((1, hrow), (0, hcol)):
+        image = ndimage.convolve1d(image, taps, axis=axis, mode="reflect")
+    return image
