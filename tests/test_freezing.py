@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import yota
 from tests.test_pickling import in_new_process
@@ -168,6 +169,10 @@ def test_what_cannot_be_frozen_is_said(away, monkeypatch):
     beside(X)
     with pytest.raises(ArgumentError, match="Pickle it as it is"):
         yota.freeze(beside)
+    solved = yota.value_and_grad(lambda x: scipy.optimize.brentq(lambda y: y**3 + x[0] * y - 1, 0.0, 2.0))
+    solved(X)
+    with pytest.raises(ArgumentError, match=r"calls scipy\.optimize\.brentq, with functions of this process"):
+        yota.freeze(solved)
     monkeypatch.setenv("YOTA_CACHE", "off")
     function = yota.value_and_grad(lambda x: np.sum(x))
     function(X)

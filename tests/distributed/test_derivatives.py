@@ -363,6 +363,54 @@ def test_jacobians_stay_in_chunks():
             jacobian(wrong, over="X")(W, X)
 
 
+def test_what_stays_in_chunks_is_compiled_once_for_all_sizes(caplog):
+    sizes = (20, 17, 33, 0, 30, 1, 2)
+    uneven = da.from_array(DATA, chunks=(sizes, 3))
+    unknown = uneven[uneven[:, 0] > -np.inf]
+
+    def network(p, scale, X):
+        return np.stack([np.tanh(X @ p["a"]), scale * (X @ p["a"]) ** 2], axis=1)
+
+    def both(x, w):
+        return np.sum(np.sin(x) * w), {"shared": w**2, "row": x / w}
+
+    p = {"a": W}
+    sech, linear = 1 / np.cosh(DATA @ W) ** 2, DATA @ W
+    by_a = np.stack([sech[:, None] * DATA, 4.0 * linear[:, None] * DATA], axis=1)
+    by_scale = np.stack([np.zeros(ROWS), linear**2], axis=1)
+    for points in (uneven, unknown):
+        made = [
+            jacobian(network, ("p", "scale"), over="X")(p, X=points, scale=2.0),
+            yota.batch(both, over="x", out_axes=(0, {"shared": None, "row": 0}))(points, W),
+            yota.batch(yota.hessian(lambda x: np.prod(x)))(points),
+        ]
+        with caplog.at_level("INFO", logger="yota"):
+            caplog.clear()
+            ((found, scale), (value, parts), curve) = dask.compute(*made, scheduler="sync")
+        assert not [each for each in caplog.messages if "compiled" in each]
+        np.testing.assert_allclose(found[("a",)], by_a, rtol=1e-12)
+        np.testing.assert_allclose(scale, by_scale, rtol=1e-12)
+        np.testing.assert_allclose(value, np.sin(DATA) @ W, rtol=1e-12)
+        np.testing.assert_allclose(parts["shared"], W**2)
+        np.testing.assert_allclose(parts["row"], DATA / W, rtol=1e-12)
+        np.testing.assert_allclose(curve[:, 0, 1], DATA[:, 2], rtol=1e-12)
+        assert curve.shape == (ROWS, 3, 3)
+
+
+def test_a_branch_on_points_has_code_for_each_size():
+    def point(x):
+        return np.sum(x**2) if x[0] > 0 else 3 * np.sum(x)
+
+    signed = np.abs(DATA)
+    signed[50:83] *= -1
+    wanted = np.where(signed[:, 0] > 0, np.sum(DATA**2, axis=1), 3 * np.sum(signed, axis=1))
+    uneven = da.from_array(signed, chunks=((50, 33, 20), 3))
+    np.testing.assert_allclose(yota.batch(point)(uneven).compute(scheduler="sync"), wanted, rtol=1e-12)
+    single = uneven.astype(np.float32)
+    found = yota.batch(lambda x: np.sum(x**2))(single)
+    assert found.compute().dtype == found.dtype == np.float32
+
+
 def test_batches_over_chunks():
     def point(x, w):
         return {"value": np.sum(np.sin(x) * w), "twice": (2 * x,)}

@@ -120,5 +120,9 @@ def _why(function: Any) -> str:
     if not function.info().compilations:
         return "nothing is compiled yet; call it with the argument types of the other processes, then freeze it"
     reason = why_not_kept(with_receiver(function.recipe[1][0])[0])
-    more = "its compiled code contains other objects or large arrays. Pickle it as it is; each process compiles it"
-    return reason or more
+    hosts = (op.keyword("host") for op in function.tape.ops if op.name == "solved")
+    what = next(
+        (f"calls {host.name}, with functions of this process" for host in hosts),
+        "contains other objects or large arrays",
+    )
+    return reason or f"its compiled code {what}. Pickle it as it is; each process compiles it"

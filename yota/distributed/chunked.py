@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from yota.api import gradients
+from yota.api.batch import batch
 from yota.api.jacobians import jacobian as matrix
 from yota.distributed.chunks import aligned, described, taken
 from yota.distributed.mapped import mapped_over
 from yota.distributed.summed import Over, Summed, refuse
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived, name_of
-from yota.run.arguments import function_of, parameters_of
+from yota.run.arguments import function_of, parameters_of, positional
 from yota.run.gradient_layout import Wrt
 from yota.structures import flatten, is_leaf
 
@@ -144,7 +145,7 @@ def jacobian(
     wrt
         Shared arguments to differentiate by; see `yota.jacobian`.
     over, target, strict
-        See `value_and_grad`. Each chunk size needs a compilation.
+        See `value_and_grad`.
 
     Returns
     -------
@@ -167,29 +168,40 @@ def jacobian(
     >>> rows[9].compute()
     array([1., 1.])
     """
-    function = matrix(f, wrt, target=target, strict=strict)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        data, shared = taken(f, over, args, kwargs)
+        function, args = positional(f, args, kwargs)
+        data, shared = taken(function, over, args, {})
         chunks = aligned([(name, value) for name, _, value in data])
         places = [place for _, place, _ in data]
-        refuse(f, wrt, places, len(args))
+        refuse(function, wrt, places, len(args))
+
+        def row(*one: Any) -> Any:
+            given = [np.expand_dims(each, 0) if place in places else each for place, each in enumerate(one)]
+            return np.atleast_1d(function(*given))[0]
+
+        row.__name__ = name_of(f)
+        several = wrt if isinstance(wrt, tuple) else (wrt,)
+        by = tuple(each if isinstance(each, int) else _position(f, each) for each in several)
+        rows = batch(
+            matrix(row, by if isinstance(wrt, tuple) else by[0]), over=tuple(places), target=target, strict=strict
+        )
         generator = np.random.default_rng(0)
         few = [generator.uniform(0.5, 1.5, (3, *shape)).astype(dtype) for dtype, shape, _ in map(described, chunks)]
 
         def of(compute: Callable[..., Any], part: slice) -> Any:
-            given, named = shared.filled(places, [each[part] for each in few])
-            return compute(*given, **named)
+            given, _ = shared.filled(places, [each[part] for each in few])
+            return compute(*given)
 
-        whole, *parts = (of(f, part) for part in (slice(None), slice(1), slice(1, None)))
+        whole, *parts = (of(function, part) for part in (slice(None), slice(1), slice(1, None)))
         joint = np.concatenate([np.atleast_1d(each) for each in parts])
         if np.shape(whole) != joint.shape or not np.allclose(whole, joint, equal_nan=True):
             raise ArgumentError(
                 f"{name_of(f)} does not compute a row for each sample by itself; a Jacobian in chunks does"
             )
-        like = of(function, slice(1))
+        like = of(rows, slice(1))
         axes = [0] * sum(is_leaf(each) for _, each in flatten(like))
-        return mapped_over(f"jacobian of {name_of(f)}", function, shared, data, chunks, like, axes)
+        return mapped_over(f"jacobian of {name_of(f)}", rows, shared, data, chunks, like, axes)
 
     return Derived((jacobian, (f, wrt), {"over": over, "target": target, "strict": strict}), f, "Jacobian", call)
 

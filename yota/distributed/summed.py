@@ -192,7 +192,7 @@ class Summed(Derived):
                 small = gradients.value_and_grad(self._function, self._wrt, strict=self._strict, args=specs)
         if small is not None:
             # Other chunks may take other branches.
-            small = None if small.tape.guards else _frozen(small)
+            small = None if small.tape.guards else frozen(small)
         function = small
         if small is None or on_device or self._target != "numpy":
             function = gradients.value_and_grad(self._function, self._wrt, target=self._target, strict=self._strict)
@@ -252,7 +252,7 @@ def refuse(function: Callable[..., Any], wrt: Wrt, places: Sequence[int | str], 
             )
 
 
-def _frozen(function: Any) -> Any:
+def frozen(function: Any) -> Any:
     """The function with its code, if that can be pickled."""
     try:
         return freeze(function)
