@@ -55,6 +55,38 @@ def test_integrals_of_integrals():
     assert gradient[0] == pytest.approx(math.e, rel=1e-7)
 
 
+def test_triple_integrals():
+    def volume(a, b, scale):
+        found, error = integrate.tplquad(
+            lambda z, y, x, k: k * x * y * z**2 * np.exp(-x),
+            a,
+            b,
+            0,
+            lambda x: x,
+            lambda x, y: 0,
+            lambda x, y: 1 + x * y,
+            (scale,),
+        )
+        assert error < 1e-8
+        return found
+
+    given = (0.5, 1.2, 1.7)
+    value, gradient = yota.grad(volume, *given)
+    assert value == pytest.approx(volume(*given), rel=1e-12)
+
+    def section(x):  # over y and z, by sympy: the integral of x * y * (1 + x*y)**3 / 3 over y up to x
+        powers = (1, 3 * x, 3 * x**2, x**3)
+        return x * math.exp(-x) / 3 * sum(c * x ** (k + 2) / (k + 2) for k, c in enumerate(powers))
+
+    expected = [-1.7 * section(0.5), 1.7 * section(1.2), value / 1.7]
+    assert gradient == pytest.approx(expected, rel=1e-10)
+    assert yota.grad(lambda a: integrate.tplquad(lambda z, y, x: math.exp(a * z), 0, 1, 0, 1, 0, 1)[0], 0.3)[1] == (
+        pytest.approx([(1 + 0.3 * math.exp(0.3) - math.exp(0.3)) / 0.09], rel=1e-9)
+    )
+    with pytest.raises(TracingError, match="does not converge"):
+        yota.grad(lambda a: integrate.tplquad(lambda z, y, x: np.abs(x - a), 0, 1, 0, 1, 0, 1)[0], 0.3)
+
+
 def test_other_parameters_use_the_nodes_only_where_these_suffice():
     fg = yota.value_and_grad(lambda a: integrate.quad(lambda x: 1 / (a * a + x * x), -1, 1)[0], dynamic=False)
     fg(1.0)

@@ -72,6 +72,13 @@ def test_solve_triangular(trans, lower, unit):
         (lambda a: np.sum(la.svdvals(np.stack([a, a @ a])) ** 3) + la.lu(np.stack([a, a @ a]))[2][1, 0, 1], (A,)),
         (lambda a: np.sum(la.cho_factor(a + a.T)[0] * WEIGHTS) + np.sum(la.funm(a, np.exp)), (POSITIVE,)),
         (lambda a: np.sum(WEIGHTS * la.cholesky(np.triu(a + a.T))), (POSITIVE,)),
+        (lambda a: np.sum(WEIGHTS * la.hessenberg(a, calc_q=True)[1]) + np.sum(WEIGHTS * la.hessenberg(a)), (A,)),
+        (lambda a: np.sum(np.real(la.hessenberg(a + 1j * a.T, True)[1] * (WEIGHTS + 1j * WEIGHTS.T))), (A,)),
+        (lambda a: np.sum(WEIGHTS * np.abs(la.eig(a, left=True, right=False)[1]) ** 2), (A,)),
+        (
+            lambda a: np.sum(WEIGHTS * np.real(la.eig(a, left=True)[1].conj().T @ la.eig(a, left=True)[2]) ** 2),
+            (POSITIVE + 0.1 * A,),
+        ),
         (lambda a, b: la.solve(a, b, assume_a="pos")[0] * la.cholesky(a)[0, 0] + la.solve(V[:1], b)[0], (1.5, 0.7)),
     ],
 )
@@ -167,6 +174,17 @@ def test_images_between_pixels(mode):
     check(lambda angle: np.sum(nd.rotate(IMAGE, angle, reshape=False, mode=mode) ** 2), 12.3)
 
 
+def test_functions_of_neighbourhoods():
+    def spread(values, power, scale=1.0):
+        return scale * np.sum((values - values[0]) ** power)
+
+    shape = np.array([[1, 0, 1], [0, 1, 0]])
+    for keywords in ({"size": (2, 3)}, {"footprint": shape, "mode": "constant", "cval": 0.3}):
+        keywords |= {"extra_arguments": (3,), "extra_keywords": {"scale": 0.5}}
+        check(lambda i: np.sum(nd.generic_filter(i, spread, **keywords) ** 2), IMAGE)  # noqa: B023
+    check(lambda i: np.sum(nd.generic_filter(i, np.sum, 2, axes=(1,)) ** 2), IMAGE)
+
+
 def test_grey_morphology():
     for form in (nd.grey_opening, nd.grey_closing, nd.white_tophat, nd.morphological_gradient):
         check(lambda i: np.sum(form(i, size=(2, 3)) ** 2), IMAGE)  # noqa: B023
@@ -176,7 +194,8 @@ def test_grey_morphology():
     ("loss", "text"),
     [
         (lambda x: np.sum(sg.upfirdn([1.0, 2.0], x, mode="line")), "zeros outside"),
-        (lambda x: np.sum(la.hessenberg(x[:6, :6])), r"LAPACK's gebal.* is not recorded\.[\s\S]*@nodiff"),
+        (lambda x: np.sum(la.hessenberg(la.hessenberg(x[:6, :6]))), "is reduced already"),
+        (lambda x: np.sum(la.qz(x[:6, :6], x[:6, :6])[0]), r"LAPACK's gges.* is not recorded\.[\s\S]*@nodiff"),
         (lambda x: np.sum(la.toeplitz(x)), "several axes"),
         (
             lambda x: np.sum(la.eigh(x[:6, :6], subset_by_index=[0, 1])[0]),

@@ -73,14 +73,46 @@ def _reduced(trace: Trace, a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
 
 @records("scipy.linalg", "eig")
 @of_each
-def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool) -> Any:
-    """NumPy calls the same routine; SciPy's eigenvalues are complex in any case."""
+def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool, left: bool = False) -> Any:
+    """NumPy calls the same routine; SciPy's eigenvalues are complex in any case.
+
+    Left eigenvectors are those of the conjugate transpose, in the order and with the signs of LAPACK.
+    """
     a = matrix(trace, "eig", a)
     values, vectors = np.linalg.eig(a)
+    found = (vectors,) if right else ()
+    if left:
+        turned, others = np.linalg.eig(np.conjugate(a.T))
+        known = trace.apply(trace.registry.primitive("_left_vectors"), (a,), {"left": True, "right": False})[1]
+        place = np.argmin(np.abs(np.conjugate(values)[:, None] - turned[None, :]), axis=1)
+        others = rows_of(trace, trace.traced(others).T, place).T
+        along = np.real(np.sum(np.conjugate(others) * known, axis=0))
+        found = (others * np.where(along < 0, -1.0, 1.0), *found)
     values = values.astype(np.result_type(a.dtype, np.complex64))
     if homogeneous_eigvals:
         values = np.stack([values, np.ones(len(a), values.dtype)])
-    return (values, vectors) if right else values
+    return (values, *found) if found else values
+
+
+@records("scipy.linalg", "hessenberg")
+def _hessenberg(trace: Trace, a: Any, calc_q: bool = False) -> Any:
+    """By Householder's reflections, as LAPACK has them."""
+    h = matrix(trace, "hessenberg", a)
+    q: Any = np.eye(len(h), dtype=h.dtype)
+    for column in range(len(h) - (1 if h.dtype.kind == "c" else 2)):
+        x = h[column + 1 :, column]
+        if bool(np.all(x[1:] == 0) & (np.imag(x[0]) == 0)):
+            raise trace.refuse(
+                "a column of the matrix is reduced already, and the signs of scipy.linalg.hessenberg jump there.",
+                "Choose another matrix.",
+            )
+        turned = -np.copysign(np.linalg.norm(x), np.real(x[0]))
+        factor = np.conjugate((turned - x[0]) / turned)
+        v = np.concatenate([np.zeros(column + 1), np.ones(1), x[1:] / (x[0] - turned)])
+        h = h - factor * v[:, None] * (np.conjugate(v) @ h)
+        h, q = (each - np.conjugate(factor) * (each @ v)[:, None] * np.conjugate(v) for each in (h, q))
+    h = np.triu(h, -1)
+    return (h, q) if calc_q else h
 
 
 @records("scipy.linalg", "eigvals")

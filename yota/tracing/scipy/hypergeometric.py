@@ -1,4 +1,4 @@
-"""Hypergeometric functions by their parameters, by Euler's integrals: the trapezoidal rule in a double exponential.
+"""Hypergeometric functions by their parameters: Euler's integrals by a double exponential rule, and power series.
 
 NIST Handbook of Mathematical Functions, 13.4.1, 13.4.4 and 15.6.1. H. Takahasi, M. Mori, Double exponential formulas
 for numerical integration, Publ. RIMS 9 (1974).
@@ -101,15 +101,49 @@ def _polynomial(upper: tuple[Any, ...], lower: tuple[Any, ...], z: Any) -> Any:
     return total
 
 
+def _power(upper: tuple[Any, ...], lower: tuple[Any, ...], z: Any) -> Any:
+    """The power series, where it ends soon and its terms do not cancel; else None."""
+    if len(upper) > len(lower) and not bool(np.all(np.abs(z) < 0.9)):
+        return None
+    counts = np.arange(400.0)
+    ratio = z[..., None] / (counts + 1)
+    for each in upper:
+        ratio = ratio * (each[..., None] + counts)
+    for each in lower:
+        ratio = ratio / (each[..., None] + counts)
+    terms = np.cumprod(ratio, axis=-1)
+    total, size = 1 + np.sum(terms, axis=-1), 1 + np.sum(np.abs(terms), axis=-1)
+    settled = (np.abs(terms[..., -1]) <= 1e-16 * size) & (size <= 1e3 * np.abs(total)) & np.isfinite(size)
+    return total if bool(np.all(settled)) else None
+
+
 def _recorded(name: str, form: Callable[..., Any], many: int, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """By the parameters as an integral or a sum if there is one; else by the rule, which says why not."""
     found = None
     if not keywords and any(map(trace.varies, args[:-1])):
         found = _polynomial(args[:many], args[many:-1], args[-1]) if many else None
-        found = form(*map(trace.traced, args)) if found is None else found
+        traced = tuple(trace.traced(each).astype(float, copy=False) for each in args)
+        found = form(*traced) if found is None else found
+        if found is None and name != "hyperu":
+            found = _power(traced[:many], traced[many:-1], traced[-1])
     return trace.apply(trace.registry.primitive(name), args, keywords) if found is None else found
 
 
+def _wright(name: str, trace: Trace, *args: Any) -> Any:
+    """By the parameters as the power series, of one sign: NIST Handbook of Mathematical Functions, 10.46."""
+    if any(map(trace.varies, args[:2])):
+        a, b, x = (trace.traced(each).astype(float, copy=False) for each in args)
+        counts = np.arange(200.0)
+        height = special("xlogy")(counts, x[..., None]) - special("gammaln")(counts + 1)
+        terms = np.exp(height) * special("rgamma")(a[..., None] * counts + b[..., None])
+        total = np.sum(terms, axis=-1)
+        if bool(np.all((x >= 0) & (terms[..., -1] <= 1e-16 * total) & np.isfinite(total))):
+            return np.log(total) if name.startswith("log") else total
+    return trace.apply(trace.registry.primitive(name), args)
+
+
+for _name in ("wright_bessel", "log_wright_bessel"):
+    records("scipy.special", _name)(functools.partial(_wright, _name))
 for _name, _form, _many in (
     ("hyp2f1", _gauss, 2),
     ("hyp1f1", _kummer, 1),

@@ -6,10 +6,12 @@ N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions, vo
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
 
+from yota.ir.catalog import primitive
 from yota.tracing.implementations import FORMS, records
 from yota.tracing.methods import is_tracer
 from yota.tracing.scipy.distribution_formulas import OWN, by_formula, special
@@ -160,6 +162,31 @@ for _module, _name, _below, _density, _side in (
     ("scipy.special", "nctdtrit", lambda t, v, c: _nctdtr(v, c, t), _nct_pdf, 1),
 ):
     records(_module, _name)(functools.partial(_quantile, _name, _below, _density, _side))
+
+
+def _parameter(name: str, below: Callable[..., Any], place: int, trace: Trace, *args: Any) -> Any:
+    """An inverse by a parameter: the function's own value, with the derivative of a root of the equation near it."""
+    args = tuple(np.broadcast_arrays(*map(trace.traced, args)))
+    start = _still(trace, trace.apply(trace.registry.primitive(name), args))
+    newton = importlib.import_module("scipy.optimize").newton
+
+    def equation(y: Any) -> Any:
+        return below(*args[:place], y, *args[place + 1 :]) - args[place]
+
+    root = newton(equation, start, tol=1e-10)
+    return start + (root - _still(trace, root))
+
+
+def _still(trace: Trace, value: Any) -> Any:
+    return trace.apply(primitive("stop_gradient"), (trace.traced(value),))
+
+
+for _name, _below, _place in (
+    ("chndtridf", _chndtr, 1),
+    ("nctdtridf", _nctdtr, 0),
+    ("nctdtrinc", _nctdtr, 1),
+):
+    records("scipy.special", _name)(functools.partial(_parameter, _name, _below, _place))
 _form: Callable[..., Any]
 for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf, _nct_pdf, _nct_sf):
     by_formula(_form.__name__, _form)

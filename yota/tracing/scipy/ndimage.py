@@ -153,6 +153,30 @@ def _ranked_line(trace: Trace, x: Any, rank: int, size: int, out: Any, mode: int
     _ranked(trace, x, rank, np.ones(size, bool), out, mode, cval, [origin])
 
 
+_MOST = 4096
+"""Neighbourhoods that a function of Python's is called for."""
+
+
+@records(_COMPILED, "generic_filter")
+def _called(
+    trace: Trace,
+    x: Any,
+    function: Callable[..., Any],
+    footprint: Any,
+    out: Any,
+    mode: int,
+    cval: Any,
+    origins: Any,
+    arguments: Any,
+    keywords: Any,
+) -> None:
+    if math.prod(x.shape) > _MOST:
+        raise trace.unrecorded(f"a function of more than {_MOST} neighbourhoods", "Write it with arrays.")
+    found = _neighbours(trace, x, footprint, mode, cval, origins).astype(float, copy=False)
+    rows = np.reshape(found, (len(found), -1)).T
+    store(trace, out, np.reshape(np.stack([function(each, *arguments, **keywords) for each in rows]), x.shape))
+
+
 # -- Fourier transforms ----------------------------------------------------------------------------------------------
 
 

@@ -161,6 +161,55 @@ def _quad(
     return sum(value for value, _ in found), sum(error for _, error in found)
 
 
+_GRIDS = (8, 12, 18, 27)
+"""Nodes along each axis of a triple integral."""
+
+
+@calls_back("scipy.integrate", "tplquad")
+def _triple(
+    trace: Trace,
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    gfun: Any,
+    hfun: Any,
+    qfun: Any,
+    rfun: Any,
+    args: Any = (),
+    epsabs: float = 0.0,
+    epsrel: float = 0.0,
+) -> Any:
+    """By products of Gauss-Legendre rules, of which two must agree."""
+    last = None
+    for count in _GRIDS:
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        axes = [np.ravel(each) for each in np.meshgrid(*[(nodes + 1) / 2] * 3, indexing="ij")]
+        weight = np.ravel(math.prod(np.meshgrid(*[weights / 2] * 3, indexing="ij")))
+        places: list[Any] = []
+        for share, low, high in zip(axes, (a, gfun, qfun), (b, hfun, rfun), strict=True):
+            low, high = (_limit(each, places, len(share)) for each in (low, high))
+            if not bool(np.all(np.isfinite(low + high))):
+                raise trace.unrecorded("scipy.integrate.tplquad with limits that are not finite", "Cut it off.")
+            places.append(low + (high - low) * share)
+            weight = weight * (high - low)
+        turned = places[::-1]
+        values = _on_nodes(
+            lambda node, turned=turned: func(*(each[node] for each in turned), *args), np.arange(count**3)
+        )
+        value, size = np.sum(weight * values), np.sum(np.abs(weight * values))
+        if last is not None and bool(np.abs(value - last) <= _TOLERANCE * size):
+            return value, _TOLERANCE * float(_number(size))
+        last = value
+    raise _diverges(trace)
+
+
+def _limit(limit: Any, places: Sequence[Any], count: int) -> Any:
+    """A limit at all nodes, which may be a function of the outer variables."""
+    if not callable(limit):
+        return limit * np.ones(count)
+    return _on_nodes(lambda node: limit(*(each[node] for each in places)) + 0.0 * places[0][node], np.arange(count))
+
+
 def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
     if bool(a == b):
         return 0.0 * (a if bool(np.isfinite(a)) else 1.0), 0.0
