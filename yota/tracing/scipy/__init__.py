@@ -27,4 +27,5 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     stable,
     systems,
     transforms,
+    triple_integrals,
 )

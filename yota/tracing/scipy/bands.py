@@ -1,4 +1,4 @@
-"""Banded systems and matrices of SciPy, and the routines of LAPACK and BLAS that it computes with, by their names."""
+"""Banded systems and matrices of SciPy, Hessenberg forms, and routines of LAPACK and BLAS by their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from yota.ir.linear_solvers import Banded
 from yota.tracing.current import current
 from yota.tracing.implementations import records
 from yota.tracing.numpy.linalg import hermitian
-from yota.tracing.scipy.factorisations import chosen, turned_like
+from yota.tracing.scipy.factorisations import chosen, matrix, turned_like
 from yota.tracing.scipy.sparsetools import constant
 from yota.tracing.scipy.systems import system
 from yota.tracing.trace import Trace
@@ -187,3 +187,24 @@ def _vectors(
     static = {**static, "select": "i" if part else "a", "select_range": part or None}
     known = trace.apply(trace.registry.primitive(name), given, static)[1]
     return values[kept], turned_like(vectors[:, kept], known)
+
+
+@records("scipy.linalg", "hessenberg")
+def _hessenberg(trace: Trace, a: Any, calc_q: bool = False) -> Any:
+    """By Householder's reflections, as LAPACK has them."""
+    h = matrix(trace, "hessenberg", a)
+    q: Any = np.eye(len(h), dtype=h.dtype)
+    for column in range(len(h) - (1 if h.dtype.kind == "c" else 2)):
+        x = h[column + 1 :, column]
+        if bool(np.all(x[1:] == 0) & (np.imag(x[0]) == 0)):
+            raise trace.refuse(
+                "a column of the matrix is reduced already, and the signs of scipy.linalg.hessenberg jump there.",
+                "Choose another matrix.",
+            )
+        turned = -np.copysign(np.linalg.norm(x), np.real(x[0]))
+        factor = np.conjugate((turned - x[0]) / turned)
+        v = np.concatenate([np.zeros(column + 1), np.ones(1), x[1:] / (x[0] - turned)])
+        h = h - factor * v[:, None] * (np.conjugate(v) @ h)
+        h, q = (each - np.conjugate(factor) * (each @ v)[:, None] * np.conjugate(v) for each in (h, q))
+    h = np.triu(h, -1)
+    return (h, q) if calc_q else h

@@ -94,27 +94,6 @@ def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool, left: boo
     return (values, *found) if found else values
 
 
-@records("scipy.linalg", "hessenberg")
-def _hessenberg(trace: Trace, a: Any, calc_q: bool = False) -> Any:
-    """By Householder's reflections, as LAPACK has them."""
-    h = matrix(trace, "hessenberg", a)
-    q: Any = np.eye(len(h), dtype=h.dtype)
-    for column in range(len(h) - (1 if h.dtype.kind == "c" else 2)):
-        x = h[column + 1 :, column]
-        if bool(np.all(x[1:] == 0) & (np.imag(x[0]) == 0)):
-            raise trace.refuse(
-                "a column of the matrix is reduced already, and the signs of scipy.linalg.hessenberg jump there.",
-                "Choose another matrix.",
-            )
-        turned = -np.copysign(np.linalg.norm(x), np.real(x[0]))
-        factor = np.conjugate((turned - x[0]) / turned)
-        v = np.concatenate([np.zeros(column + 1), np.ones(1), x[1:] / (x[0] - turned)])
-        h = h - factor * v[:, None] * (np.conjugate(v) @ h)
-        h, q = (each - np.conjugate(factor) * (each @ v)[:, None] * np.conjugate(v) for each in (h, q))
-    h = np.triu(h, -1)
-    return (h, q) if calc_q else h
-
-
 @records("scipy.linalg", "eigvals")
 @of_each
 def _eigvals(trace: Trace, a: Any, b: Any, homogeneous_eigvals: bool) -> Any:
@@ -228,20 +207,15 @@ def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, pivoting: bool, conjug
     return ((np.matmul(q, c) if mode == "left" else np.matmul(c, q)), *rest)
 
 
-@records("scipy.linalg", "pinv")
+@records("scipy.linalg", "pinv", "pinvh")
 @of_each
-def _pinv(trace: Trace, a: Any, rtol: Any) -> Any:
+def _pinv(trace: Trace, a: Any, rtol: Any, lower: bool | None = None) -> Any:
+    """With ``lower``, of a Hermitian matrix of which one triangle is read."""
     a = matrix(trace, "pinv", a)
     cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
-    return np.linalg.pinv(a, rcond=cutoff)
-
-
-@records("scipy.linalg", "pinvh")
-@of_each
-def _pinvh(trace: Trace, a: Any, rtol: Any, lower: bool) -> Any:
-    a = hermitian(trace, matrix(trace, "pinvh", a), bool(lower))
-    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
-    return np.linalg.pinv(a, rcond=cutoff, hermitian=True)
+    if lower is None:
+        return np.linalg.pinv(a, rcond=cutoff)
+    return np.linalg.pinv(hermitian(trace, a, bool(lower)), rcond=cutoff, hermitian=True)
 
 
 def matrix(trace: Trace, name: str, a: Any) -> Any:

@@ -181,13 +181,9 @@ def _still(trace: Trace, value: Any) -> Any:
     return trace.apply(primitive("stop_gradient"), (trace.traced(value),))
 
 
-for _name, _below, _place in (
-    ("chndtridf", _chndtr, 1),
-    ("nctdtridf", _nctdtr, 0),
-    ("nctdtrinc", _nctdtr, 1),
-):
-    records("scipy.special", _name)(functools.partial(_parameter, _name, _below, _place))
 _form: Callable[..., Any]
+for _name, _form, _place in (("chndtridf", _chndtr, 1), ("nctdtridf", _nctdtr, 0), ("nctdtrinc", _nctdtr, 1)):
+    records("scipy.special", _name)(functools.partial(_parameter, _name, _form, _place))
 for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf, _nct_pdf, _nct_sf):
     by_formula(_form.__name__, _form)
 for _form in (_chndtr, _ncfdtr, _nctdtr):

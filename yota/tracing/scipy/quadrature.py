@@ -161,93 +161,44 @@ def _quad(
     return sum(value for value, _ in found), sum(error for _, error in found)
 
 
-_GRIDS = (8, 12, 18, 27)
-"""Nodes along each axis of a triple integral."""
-
-
-@calls_back("scipy.integrate", "tplquad")
-def _triple(
-    trace: Trace,
-    func: Callable[..., Any],
-    a: Any,
-    b: Any,
-    gfun: Any,
-    hfun: Any,
-    qfun: Any,
-    rfun: Any,
-    args: Any = (),
-    epsabs: float = 0.0,
-    epsrel: float = 0.0,
-) -> Any:
-    """By products of Gauss-Legendre rules, of which two must agree."""
-    last = None
-    for count in _GRIDS:
-        nodes, weights = np.polynomial.legendre.leggauss(count)
-        axes = [np.ravel(each) for each in np.meshgrid(*[(nodes + 1) / 2] * 3, indexing="ij")]
-        weight = np.ravel(math.prod(np.meshgrid(*[weights / 2] * 3, indexing="ij")))
-        places: list[Any] = []
-        for share, low, high in zip(axes, (a, gfun, qfun), (b, hfun, rfun), strict=True):
-            low, high = (_limit(each, places, len(share)) for each in (low, high))
-            if not bool(np.all(np.isfinite(low + high))):
-                raise trace.unrecorded("scipy.integrate.tplquad with limits that are not finite", "Cut it off.")
-            places.append(low + (high - low) * share)
-            weight = weight * (high - low)
-        turned = places[::-1]
-        values = _on_nodes(
-            lambda node, turned=turned: func(*(each[node] for each in turned), *args), np.arange(count**3)
-        )
-        value, size = np.sum(weight * values), np.sum(np.abs(weight * values))
-        if last is not None and bool(np.abs(value - last) <= _TOLERANCE * size):
-            return value, _TOLERANCE * float(_number(size))
-        last = value
-    raise _diverges(trace)
-
-
-def _limit(limit: Any, places: Sequence[Any], count: int) -> Any:
-    """A limit at all nodes, which may be a function of the outer variables."""
-    if not callable(limit):
-        return limit * np.ones(count)
-    return _on_nodes(lambda node: limit(*(each[node] for each in places)) + 0.0 * places[0][node], np.arange(count))
-
-
 def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
     if bool(a == b):
         return 0.0 * (a if bool(np.isfinite(a)) else 1.0), 0.0
     if bool(a > b):
         value, error = _between(trace, function, b, a)
         return -value, error
-    ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, _number(each)) for each in (a, b)]
-    plain = functools.partial(_on_nodes, concrete_function(trace, function))
-    low, high = map(_number, ends)
+    ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, number_of(each)) for each in (a, b)]
+    plain = functools.partial(on_nodes, concrete_function(trace, function))
+    low, high = map(number_of, ends)
     if math.isfinite(high - low) and bool(b - a <= _NARROW * np.abs(a)):
         # Where the old variable is rounded to an end, too much of the range would be left out.
         halves, cut = np.reshape((b - a) / 2, (1,)), 0.0
-        rows = _on_nodes(function, (a + b) / 2 + (b - a) / 2 * _NODES)[None]
+        rows = on_nodes(function, (a + b) / 2 + (b - a) / 2 * _NODES)[None]
     else:
         nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
-        values = _transformed(functools.partial(_on_nodes, function), nodes, *ends)
+        values = _transformed(functools.partial(on_nodes, function), nodes, *ends)
         rows, cut = np.reshape(values, (-1, _COUNT)), abs(values[0]) + abs(values[-1])
     size = np.sum(halves * (np.abs(rows) @ _WEIGHTS))
     rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + cut
     if not bool(rough <= _GUARDED * size):
-        raise _diverges(trace)
+        raise diverges(trace)
     # QUADPACK's bound, from how much the last coefficients hold.
-    size, rough = float(_number(size)), float(_number(rough))
+    size, rough = float(number_of(size)), float(number_of(rough))
     error = size * min(_TOLERANCE, (200 * rough / size) ** 1.5) if size else 0.0
     return np.sum(halves * (rows @ _WEIGHTS)), error
 
 
-def _number(value: Any) -> Any:
+def number_of(value: Any) -> Any:
     return value._value() if is_tracer(value) else value
 
 
-def _on_nodes(function: Callable[[Any], Any], x: Any) -> Any:
+def on_nodes(function: Callable[[Any], Any], x: Any) -> Any:
     """``function`` for an array: at once if it takes one, else for one number after another."""
     try:
         found = function(x)
         probes = [0, len(x) // 2, len(x) - 1]
-        one = [_number(function(x[place])) for place in probes]
-        if np.shape(found) == x.shape and np.allclose(_number(found)[probes], one, rtol=1e-12, equal_nan=True):
+        one = [number_of(function(x[place])) for place in probes]
+        if np.shape(found) == x.shape and np.allclose(number_of(found)[probes], one, rtol=1e-12, equal_nan=True):
             return found
     except (ValueError, TypeError):
         pass
@@ -290,7 +241,7 @@ def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -
     seen = np.abs(integrand(grid))
     finite = np.isfinite(seen)
     if not finite.any():
-        raise _diverges(trace)
+        raise diverges(trace)
     middle = int(np.argmax(np.where(finite, seen, -1.0)))
     ample = np.flatnonzero(finite & (seen > _SMALL * seen[middle]))
     broken = np.flatnonzero(~finite)
@@ -304,7 +255,7 @@ def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -
         rough = np.abs(rows @ _FINEST).sum(axis=1)
         size = float(np.sum(halves * (np.abs(rows) @ _WEIGHTS)))
         if not math.isfinite(size):
-            raise _diverges(trace)
+            raise diverges(trace)
         # The derivative needs more than the integral: a kink may move.
         spread = np.ptp(rows, axis=1)
         bent = (rough > _BENT * spread) & (spread > _MOVED * peak)
@@ -316,12 +267,12 @@ def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -
         chosen = np.flatnonzero((coarse | bent) & (halves > shortest))
         if not chosen.size:
             if np.any(bent) or np.any(coarse):
-                raise _diverges(trace)
+                raise diverges(trace)
             return edges
         if len(edges) > _MOST:
             break
         edges = sorted([*edges, *(0.5 * (edges[place] + edges[place + 1]) for place in chosen)])
-    raise _diverges(trace)
+    raise diverges(trace)
 
 
 def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
@@ -331,7 +282,7 @@ def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
     return np.ravel((begin + end)[:, None] / 2 + halves[:, None] * _NODES), halves
 
 
-def _diverges(trace: Trace) -> Exception:
+def diverges(trace: Trace) -> Exception:
     return trace.refuse(
         "scipy.integrate.quad of a traced integrand does not converge.",
         "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
