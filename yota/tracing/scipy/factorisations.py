@@ -74,10 +74,7 @@ def _reduced(trace: Trace, a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
 @records("scipy.linalg", "eig")
 @of_each
 def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool, left: bool = False) -> Any:
-    """NumPy calls the same routine; SciPy's eigenvalues are complex in any case.
-
-    Left eigenvectors are those of the conjugate transpose, in the order and with the signs of LAPACK.
-    """
+    """SciPy's eigenvalues are complex in any case; left eigenvectors are those of the conjugate transpose."""
     a = matrix(trace, "eig", a)
     values, vectors = np.linalg.eig(a)
     found = (vectors,) if right else ()

@@ -189,6 +189,7 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
 
 
 def number_of(value: Any) -> Any:
+    """What a value is, which may be traced."""
     return value._value() if is_tracer(value) else value
 
 
@@ -283,6 +284,7 @@ def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
 
 
 def diverges(trace: Trace) -> Exception:
+    """The refusal of an integral."""
     return trace.refuse(
         "scipy.integrate.quad of a traced integrand does not converge.",
         "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
