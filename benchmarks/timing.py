@@ -71,8 +71,8 @@ def interleave(calls: Mapping[str, Call], repeats: int, shortest: float) -> dict
 
 
 def calibrate(timer: Timer, shortest: float) -> int:
-    """How many calls fill ``shortest`` seconds; the first call, which may compile, does not count."""
-    timer.timeit(1)
+    """How many calls fill ``shortest`` seconds; the first calls, which may compile, do not count."""
+    timer.timeit(3)
     loops = 1
     while (elapsed := timer.timeit(loops)) < shortest:
         loops = max(2 * loops, int(loops * min(shortest / max(elapsed, 1e-9), 100.0)))

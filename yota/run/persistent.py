@@ -35,7 +35,6 @@ from yota.tracing.memory import owner_of
 
 if TYPE_CHECKING:
     from yota.ir.primitive import Primitive
-    from yota.tracing.observation import Running
 
 _RULE = "rule "
 
@@ -66,7 +65,7 @@ def find(name: str) -> Primitive:
     return catalog.primitive(name)
 
 
-_FORMAT = "3"
+_FORMAT = "4"
 _MOST_BYTES = 1 << 23
 """Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""
 _brought = Table(most=1_000)
@@ -219,6 +218,7 @@ class Place:
 
             rows = CompressedRows(*head["rows"])
         more = {name: head[name] for name in ("leaves", "relied")}
+        more["ran"] = tuple(self.before.running[place] for place in head["ran"])
         gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
         if not gradient.fits([leaf.value for leaf in arguments.leaves]):
             raise ValueError("made for other values")
@@ -241,20 +241,26 @@ class Place:
                 "form": gradient.aux and gradient.aux.written(),
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
                 "relied": dict(gradient.relied),
+                "ran": after.places(gradient.ran),
             }
             return "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])
 
-        self._keep(gradient.ran, record)
+        self._keep(record)
 
     def refuse(self, reason: Instead) -> None:
         """Store that there is no such code."""
-        self._keep(reason.ran, lambda _: text({"instead": reason.what}, _name))
 
-    def _keep(self, ran: Iterable[Running], record: Callable[[Read], str]) -> None:
+        def record(after: Read) -> str:
+            after.places(reason.ran)
+            return text({"instead": reason.what}, _name)
+
+        self._keep(record)
+
+    def _keep(self, record: Callable[[Read], str]) -> None:
         with contextlib.suppress(NoDigest, Unwritable, OSError):
             after = self.ask(ran=True)
             # Side effects of the trace must happen in each process.
-            if after.digest == self.before.digest and all(after.covers(each.code) for each in ran):
+            if after.digest == self.before.digest:
                 made = record(after)
                 self.records.insert(self._key, made)
                 self.store.put(self._file, made)

@@ -185,8 +185,9 @@ class Prepared:
         known = place.load(arguments)
         if known is None:
             return None
-        self.owner.captured.absorb()
         gradient, source, how = known
+        self.owner.captured.take(gradient.ran)
+        self.owner.captured.absorb()
         found = Specialisation(gradient, self.loaded(source, gradient), source.text)
         if gradient.tape.guards:
             try:

@@ -57,6 +57,7 @@ def _are_kept(known: dict[Any, Any], now: dict[Any, Any]) -> bool:
 _READ: dict[str, Callable[[Any, str], Any]] = {
     "cell": lambda cell, _: original(content(cell)),
     "entry": lambda names, name: original(names.get(name, ABSENT)),
+    "table": lambda names, name: names.get(name, ABSENT),
     "attribute": lambda owner, name: original(getattr(owner, name, ABSENT)),
     "function": lambda function, _: tuple(map(original, _made_of(function))),
     "size": lambda names, _: len(names),
@@ -165,6 +166,8 @@ def _equal(kind: str, one: Any, other: Any) -> bool:
         return _are_kept(other, one)
     if kind in ("size", "parts"):
         return bool(one == other)
+    if kind == "table":
+        return one is other
     if kind == "items":
         return same(one[0], other[0]) and same(one[1], other[1])
     return same([one], [other])
@@ -378,7 +381,8 @@ def _of_state(state: State) -> Iterator[Check]:
             elif kind == "cell":
                 yield Check(kind, (owner, *held))
             else:
-                yield Check("item" if kind == "entry" and type(owner) is not dict else kind, (owner, name, *held))
+                known = kind if kind == "attribute" else "entry" if type(owner) is dict else "item"
+                yield Check(known, (owner, name, *held))
 
 
 def _of_contents(contents: Contents) -> Iterator[Check]:

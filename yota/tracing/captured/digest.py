@@ -22,6 +22,7 @@ from yota.tracing.captured.checks import State
 from yota.tracing.captured.description import IMPURE, PLAIN, READERS, Description, NoDigest, code, is_librarys
 from yota.tracing.captured.mentions import mentions
 from yota.tracing.captured.reach import Reach
+from yota.tracing.observation import Running
 
 _MOST_FOLLOWED = 2_000
 _UNFOLLOWED = frozenset(dis.opmap[name] for name in ("MATCH_CLASS", "IMPORT_STAR") if name in dis.opmap)
@@ -34,6 +35,8 @@ class _Everything(Reach):
     def __init__(self) -> None:
         super().__init__()
         self.libraries: list[types.ModuleType] = []
+        self.running: list[Running] = []
+        """All code that is reached, with its global variables."""
 
     def _is_foreign(self, value: Any) -> bool:
         return is_library(value)
@@ -44,9 +47,10 @@ class _Everything(Reach):
             self.libraries.append(value)
         return value
 
-    def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
-        found = super()._code(code, names)
+    def _code(self, code: types.CodeType, names: dict[str, Any], *, ran: bool = False) -> list[Any]:
+        found = super()._code(code, names, ran=ran)
         if any(code is known for known in self.codes):
+            self.running += [Running(inner, names) for inner in nested(code)]
             if any(each not in sys.modules for each in mentions(code).modules):
                 raise NoDigest("a module that is not loaded yet")
             self.libraries += [sys.modules[each] for each in mentions(code).modules]
@@ -62,6 +66,7 @@ class Read:
     parts: the data, in an order that is equal in all processes with this digest.
     classes: the classes, in such an order.
     files: the source files of the code.
+    running: the code, in such an order.
     Raises NoDigest if no digest covers the function.
     """
 
@@ -76,8 +81,10 @@ class Read:
         if reach.attributes & READERS:
             raise NoDigest(f"the attribute {min(reach.attributes & READERS)}")
         state = State.now(reach)
-        self._codes = frozenset(inner for code in reach.codes for inner in nested(code))
-        if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
+        self.running = reach.running
+        codes = [each.code for each in self.running]
+        self._places = {id(each.code): place for place, each in enumerate(self.running)}
+        if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in codes):
             raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
         described = Description(ran=ran)
         dependencies = [(names, name) for kind, names, name in reach.dependencies if kind == "entry"]
@@ -93,11 +100,14 @@ class Read:
         described.add(list(_of_libraries(reach.libraries, sorted(reach.attributes))))
         self.parts, self.classes = described.arrays, described.classes
         self.digest = described.digest()
-        self.files = sorted({each.co_filename for each in self._codes})
+        self.files = sorted({each.co_filename for each in codes})
 
-    def covers(self, code: types.CodeType) -> bool:
-        """Whether code that ran is included."""
-        return code in self._codes
+    def places(self, ran: Iterable[Running]) -> list[int]:
+        """The positions in `running` of code that ran; NoDigest if some of it is not included."""
+        found = [self._places.get(id(each.code)) for each in ran]
+        if None in found:
+            raise NoDigest("code that was not found before it ran")
+        return [place for place in found if place is not None]
 
 
 def kinds(value: Any) -> Any:

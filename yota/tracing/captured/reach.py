@@ -19,10 +19,12 @@ from yota.structures import children, has_attributes, held_by, is_leaf, is_libra
 from yota.tracing.captured.mentions import mentions
 from yota.tracing.observation import Running
 from yota.tracing.patching import ABSENT, content
-from yota.tracing.source_lines import closure_of, is_library_file, original_code
+from yota.tracing.source_lines import closure_of, is_installed_file, is_library_file, original_code
 
 _MOST = 10_000
 """Largest number of functions, classes and modules to follow."""
+_MOST_PARTS = 200
+"""Largest number of parts of a variable of an installed package that are compared."""
 _WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, functools._lru_cache_wrapper)
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 _BUILT_INS = vars(builtins)
@@ -48,13 +50,14 @@ def bearers(value: Any) -> Iterator[Any]:
 class Reach:
     """Variables that functions read, found through the functions, classes and modules that their code names.
 
-    Attributes are found by name: every attribute name in any code, in every reached module and class. Library code
-    is not followed, but library members with these names are tracked.
+    Attributes are found by name: every attribute name in any code, in every reached module and class. Code of installed
+    packages is followed where it ran while a function was recorded; members of libraries with these names are tracked.
 
     dependencies: variables, attributes and items that may change, each with its kind, owner and name:
 
     - ``cell``: a variable of a function around;
     - ``entry``: a global variable or an attribute, in a mapping;
+    - ``table``: a global variable of an installed package with more parts than are compared at each call;
     - ``attribute``: one that takes part in a call without being mentioned, as the class of an object;
     - ``function``: the code and the default values of a function;
     - ``size``: the number of items of a mapping that nothing may be added to;
@@ -80,7 +83,6 @@ class Reach:
         self.followed = 0
         self._taken: set[tuple[str, int, str]] = set()
         self._names: dict[type, dict[str, Any]] = {}
-        self._home = ""
 
     def take(self, roots: Iterable[Any]) -> None:
         """Add what ``roots`` read: functions, classes, modules, objects, and structures of them."""
@@ -112,10 +114,9 @@ class Reach:
                 self.dependencies.append((kind, owner, name))
 
     def _is_foreign(self, value: Any) -> bool:
-        """Whether an object belongs to Python, or to another installed package than the function."""
+        """Whether an object belongs to Python or to an installed package."""
         package = package_of(value)
-        file = getattr(sys.modules.get(package), "__file__", None) or ""
-        return is_library(package) or (package != self._home and "-packages" in file)
+        return is_library(package) or is_installed_file(getattr(sys.modules.get(package), "__file__", None) or "")
 
     def _visit(self, value: Any) -> Iterable[Any]:
         if isinstance(value, (types.FunctionType, Running, types.ModuleType, type)):
@@ -151,7 +152,12 @@ class Reach:
             self._owners.append((vars(value),))
             return [*self._function(value), vars(value).get("__wrapped__")]
         if isinstance(value, Running):
-            return self._code(value.code, value.names)
+            found = self._code(value.code, value.names, ran=True)
+            for each in map(value.names.get, mentions(value.code).names):
+                if isinstance(each, types.FunctionType):
+                    # What it calls may have run, too, without that anything was recorded.
+                    found += self._code(original_code(each), each.__globals__, ran=True)
+            return found
         if isinstance(value, types.ModuleType):
             if self._is_foreign(value):
                 self._libraries.append(vars(value))
@@ -159,6 +165,7 @@ class Reach:
                 self._owners.append((vars(value),))
             return ()
         own = [base for base in value.__mro__ if not self._is_foreign(base)]
+        self._libraries += [self._names_of(base) for base in value.__mro__ if base not in own and not is_library(base)]
         if not own:
             return ()
         self._watch("attribute", value, "__mro__")
@@ -215,9 +222,7 @@ class Reach:
 
     def _function(self, function: types.FunctionType) -> list[Any]:
         code = original_code(function)
-        if not self.codes:
-            self._home = package_of(function.__globals__.get("__name__"))
-        found = self._code(code, function.__globals__)
+        found = self._code(code, function.__globals__, ran=not self.codes)
         held = closure_of(function)
         if self._knows(code):
             self._watch("function", function)
@@ -244,8 +249,11 @@ class Reach:
     def _knows(self, code: types.CodeType) -> bool:
         return id(code) in self._known
 
-    def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
-        if self._knows(code) or self._is_foreign(names.get("__name__", "")) or is_library_file(code.co_filename):
+    def _code(self, code: types.CodeType, names: dict[str, Any], *, ran: bool = False) -> list[Any]:
+        """What code reads by name; nothing for code of installed packages that did not run."""
+        if self._knows(code) or is_library_file(code.co_filename):
+            return []
+        if not ran and self._is_foreign(names.get("__name__", "")):
             return []
         self.codes.append(code)
         self._known.add(id(code))
@@ -265,6 +273,9 @@ class Reach:
             value = self._variable(_BUILT_INS, name)
             return None if self._is_foreign(value) else value
         if value is not ABSENT and not library:
+            if self._is_foreign(names.get("__module__", names.get("__name__"))) and _is_large(value):
+                self._watch("table", names, name)
+                return None
             self._watch("entry", names, name)
         return value
 
@@ -292,6 +303,22 @@ def _is_followed(value: Any) -> bool:
     if type(value) is np.ndarray:
         return bool(value.dtype.hasobject)
     return value is not ABSENT and not isinstance(value, _PLAIN)
+
+
+def _is_large(value: Any) -> bool:
+    """Whether a structure has more parts than are compared at each call."""
+    pending, seen, count = [value], set[int](), 0
+    while pending:
+        each = pending.pop()
+        if isinstance(each, _PLAIN) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        parts = children(each) or ()
+        count += len(parts)
+        if count > _MOST_PARTS:
+            return True
+        pending += [part for _, part in parts]
+    return False
 
 
 def _callables(value: Any) -> list[Any]:
