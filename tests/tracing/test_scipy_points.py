@@ -187,6 +187,29 @@ def test_banded_systems():
     check(lambda ab, b: la.cho_solve_banded((la.cholesky_banded(ab), False), b), BAND[:2], BAND[1])
 
 
+def test_linear_interpolation_between_points_that_move():
+    points, values = RANDOM.random((12, 2)), RANDOM.standard_normal(12)
+    at = np.array([[0.5, 0.5], [0.4, 0.6], [5.0, 5.0], [0.3, 0.45]])
+    check(lambda p, v, x: ip.griddata(p, v, x, fill_value=0.3), points, values, at, second=True)
+    check(lambda x, v: ip.griddata(points, v, tuple(x.T), fill_value=0.3, rescale=True) ** 2, at, values, second=True)
+    check(lambda p, v: ip.LinearNDInterpolator(p, v, fill_value=1.0)(at[0]), points, np.stack([values, values**2], 1))
+    slope = yota.gradient(lambda p, x: np.sum(ip.LinearNDInterpolator(p, values)(x)), wrt=(0, 1))
+    for place in ([0.45, 0.55], [0.6, 0.4]):  # in a triangle of its own, without another recording
+        shares = np.linalg.inv(np.c_[points[_corners(points, place)], np.ones(3)]).T @ [*place, 1.0]
+        plane = np.linalg.solve(np.c_[points[_corners(points, place)], np.ones(3)], values[_corners(points, place)])
+        by_points, by_place = slope(points, np.array(place))
+        np.testing.assert_allclose(by_place, plane[:2], rtol=1e-9)
+        np.testing.assert_allclose(by_points[_corners(points, place)], -np.outer(shares, plane[:2]), rtol=1e-9)
+    check(lambda x: ip.NearestNDInterpolator(points * [1, 9], values, rescale=True)(x) * x[0, 0], at)
+    with pytest.raises(TracingError, match="rescale"):
+        yota.gradient(lambda p: np.sum(ip.griddata(p, values, at[:2], rescale=True)))(points)
+
+
+def _corners(points, place):
+    made = scipy.spatial.Delaunay(points)
+    return made.simplices[made.find_simplex(place)]
+
+
 def test_compiled_code_that_holds_nothing_traced_gets_plain_arrays():
     points = RANDOM.random((9, 2))
     with pytest.raises(TracingError):

@@ -1,7 +1,8 @@
-"""The clusters that a hierarchical clustering merges; only `np` is needed."""
+"""The clusters that a hierarchical clustering merges, and the simplices of a triangulation that points lie in."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -21,3 +22,13 @@ def merged(z: Any, *, halves: bool) -> Any:
         weights.append(part * weights[left] + (1 - part) * weights[right])
         sizes.append(sizes[left] + sizes[right])
     return found
+
+
+def corners(points: Any, x: Any) -> tuple[Any, Any]:
+    """The corners of the Delaunay simplex that each point of ``x`` lies in, and whether there is one.
+
+    Where there is none, the corners are those of another simplex.
+    """
+    made = importlib.import_module("scipy.spatial").Delaunay(np.ascontiguousarray(points))
+    found = made.find_simplex(np.ascontiguousarray(x))
+    return made.simplices[np.maximum(found, 0)], found >= 0

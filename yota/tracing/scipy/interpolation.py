@@ -10,6 +10,7 @@ from typing import Any
 
 from yota.ir.callables import original
 from yota.ir.catalog import primitive
+from yota.ir.linkages import corners
 from yota.tracing.current import paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.splines import basis, filled, interval_of, not_a_knot, powers
@@ -165,15 +166,14 @@ def _barycentric(trace: Trace, self: Any, xi: Any, *args: Any, rng: Any = None, 
 
 
 _MODULE = "scipy.interpolate._interpnd"
-_EDGE = 1e-9
-"""By how much a point may lie outside of its triangle."""
 
 
 @records(_MODULE, "NDInterpolatorBase.__init__")
 def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keywords: Any) -> None:
     """As SciPy begins with plain values; the traced ones take their place."""
-    if trace.varies(points):
-        raise trace.unrecorded("interpolation between traced points", "Pass plain points.")
+    moving = trace.traced(points).astype(float, copy=False) if trace.varies(points) else None
+    if moving is not None and (keywords.get("rescale") or type(self).__name__ != "LinearNDInterpolator"):
+        raise trace.unrecorded("interpolation between traced points with rescale, or by cubics", "Pass plain points.")
     points = np.copy(trace.values[trace.lift(points)])
     begin = sys.modules[_MODULE].NDInterpolatorBase.__init__
     given = trace.traced(values)
@@ -182,6 +182,7 @@ def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keyw
     if self.values is not None:
         kind = complex if given.dtype.kind == "c" else float
         self.values = np.reshape(given, np.shape(self.values)).astype(kind, copy=False)
+    self.points = self.points if moving is None else moving
 
 
 @records(_MODULE, "_ndim_coords_from_arrays")
@@ -199,34 +200,33 @@ def _places(trace: Trace, self: Any, args: tuple[Any, ...]) -> Any:
     count = self.points.shape[1]
     x = _coordinates(trace, args, count)
     rows = np.reshape(x, (-1, count))
-    if getattr(self, "rescale", False):
+    if getattr(self, "scale", None) is not None:
         rows = (rows - self.offset) / self.scale
     return rows, x.shape[:-1]
 
 
 @records(_MODULE, "NDInterpolatorBase.__call__")
 def _between(trace: Trace, self: Any, *args: Any) -> Any:
-    """Linear in each triangle; which one a point lies in is guarded."""
+    """Linear in each triangle."""
     if type(self).__name__ != "LinearNDInterpolator":
         raise trace.unrecorded(f"scipy.interpolate.{type(self).__name__}", "Use LinearNDInterpolator.")
     rows, shape = _places(trace, self, args)
-    plain = np.asarray(trace.values[trace.lift(rows)], dtype=float)
-    found = self.tri.find_simplex(plain)
-    outside = found < 0
-    transform = self.tri.transform[found]
-    count = rows.shape[1]
-    shares = np.sum(transform[:, :count] * (rows - transform[:, count])[:, None, :], axis=-1)
-    shares = np.concatenate([shares, 1 - np.sum(shares, axis=-1, keepdims=True)], axis=-1)
-    moves = not trace.is_constant(trace.lift(rows))
-    if moves and (np.any(outside) or not bool(np.all(shares > -_EDGE))):
-        raise trace.refuse(
-            "a traced point lies outside of all triangles, where nothing tells whether it moves into one.",
-            "Leave such points out.",
+    points = trace.traced(self.points if trace.varies(self.points) else self.tri.points)
+    if not np.array_equal(type(self.tri)(self.tri.points).simplices, self.tri.simplices):
+        raise trace.unrecorded("interpolation in a triangulation of another kind", "Pass the points.")
+    if trace.varies([points, rows]):
+        found = trace.apply(
+            trace.registry.primitive("_corners"), (points, trace.traced(rows).astype(float, copy=False))
         )
-    corners = trace.traced(self.values)[self.tri.simplices[found]]
-    values = np.sum(shares[:, :, None] * corners, axis=1)
-    if np.any(outside):
-        values = np.where(outside[:, None], self.fill_value, values)
+    else:
+        found = corners(*(np.asarray(trace.values[trace.lift(each)], dtype=float) for each in (points, rows)))
+    places, inside = found
+    last = points[places[:, -1]]
+    sides = np.swapaxes(points[places[:, :-1]] - last[:, None, :], 1, 2)
+    shares = np.linalg.solve(sides, (rows - last)[:, :, None])
+    shares = np.concatenate([shares, 1 - np.sum(shares, axis=1, keepdims=True)], axis=1)
+    values = np.sum(shares * trace.traced(self.values)[places], axis=1)
+    values = np.where(inside[:, None], values, self.fill_value)
     return np.reshape(values, (*shape, *self.values_shape))
 
 
