@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 import sympy
 from sympy import IndexedBase, Matrix, MatrixSymbol, Piecewise, Product, Rational, Sum, exp, log, sin, sqrt, symbols
+from sympy.codegen import cfunctions, numpy_nodes, scipy_nodes
+from sympy.matrices.expressions.dotproduct import DotProduct
 from sympy.utilities.lambdify import implemented_function
+from sympy.vector import CoordSys3D
 
 import yota
 from yota.errors import ArgumentError
@@ -104,16 +107,16 @@ NO_SLOPE = {"floor", "ceiling", "Heaviside", "KroneckerDelta", "ITE", "Not", "co
     "name",
     sorted(
         {*FORMS}
-        - {"ITE", "Not", "Inverse", "Trace", "Transpose", "Determinant"}
+        - {"ITE", "Not", "isnan", "isinf", "Inverse", "Trace", "Transpose", "Determinant"}
         - {each for each in FORMS if each.endswith("ty")}
     ),
 )
 def test_every_function_is_sympys(name: str) -> None:
     """The value, and the slope by the last argument."""
-    from sympy.codegen import cfunctions, numpy_nodes
-
     kind = next(
-        getattr(home, name) for home in (sympy, cfunctions, numpy_nodes, sympy.functions) if hasattr(home, name)
+        getattr(home, name)
+        for home in (sympy, cfunctions, numpy_nodes, scipy_nodes, sympy.functions)
+        if hasattr(home, name)
     )
     if isinstance(kind, type) and issubclass(kind, sympy.core.relational.Relational):
         f = yota.from_sympy(Piecewise((x, kind(x, y)), (y, True)), (x, y))
@@ -386,6 +389,14 @@ def test_expressions_that_share_parts_stay_short() -> None:
         ((), sympy.Integer(3) / 4, ()),
         ("x", x + 1, (2.0,)),
         ("x, y", "x**2 + sin(y)/2 - sqrt(x)", (2.0, 5.0)),
+        ("x,y", "y, x", (2.0, 5.0)),
+        ((sympy.sin(x), y), 2 * sin(x) ** 2 + y, (0.5, 1.5)),
+        ([CoordSys3D("N").x, x], CoordSys3D("N").x * x, (0.5, 1.5)),
+        ((n, x), sympy.legendre(n, x) + sympy.hermite(n + 1, x), (3, 0.4)),
+        ((x, y), sympy.UnevaluatedExpr(x + y) * y, (0.5, 1.5)),
+        ((x, y), numpy_nodes.maximum(x, y, 1) - numpy_nodes.minimum(x, y) + numpy_nodes.logaddexp2(x, y), (0.5, 1.5)),
+        (x, Piecewise((7, cfunctions.isnan(x)), (8, cfunctions.isinf(x)), (x, True)), (0.5,)),
+        ((x, y), scipy_nodes.cosm1(x) + scipy_nodes.powm1(x, y), (0.5, 1.5)),
         ((x, (y,)), [" x*y", (x, "log(y)")], (2.0, [5.0])),
         ("x, y", sympy.Symbol("x") - sympy.Symbol("y"), (2.0, 5.0)),
         ((sympy.Function("g")(x), sympy.Symbol("lambda")), sympy.Function("g")(x) * sympy.Symbol("lambda"), (2.0, 3.0)),
@@ -393,7 +404,7 @@ def test_expressions_that_share_parts_stay_short() -> None:
     ids=str,
 )
 def test_lambdify_takes_what_sympys_takes(args: Any, expression: Any, given: Any) -> None:
-    wanted = sympy.lambdify(args, expression, "numpy")(*given)
+    wanted = sympy.lambdify(args, expression, ["scipy", "numpy"])(*given)
     f = yota.lambdify(args, expression, cse=True, target="numpy")
     for _ in range(2):
         found = f(*given)
@@ -408,6 +419,15 @@ def test_lambdify_takes_what_sympys_takes(args: Any, expression: Any, given: Any
 
 def _flat(value: Any) -> list[Any]:
     return [part for each in value for part in _flat(each)] if isinstance(value, (list, tuple)) else [value]
+
+
+def test_what_sympy_evaluates_first() -> None:
+    product = DotProduct(Matrix([x, y]), Matrix([y, 2]))
+    close(yota.from_sympy(product, (x, y))(0.5, 1.5), 3.75)
+    close(yota.from_sympy(sympy.Subs(sympy.Derivative(z**2, z), z, x), x)(0.5), 1.0)
+    any_number = sympy.Symbol("any_number")
+    pieces = Piecewise((7, cfunctions.isnan(any_number)), (8, cfunctions.isinf(any_number)), (any_number, True))
+    assert [yota.from_sympy(pieces, any_number)(at) for at in (np.nan, -np.inf, 2.0)] == [7, 8, 2.0]
 
 
 def test_whole_numbers_need_no_code_of_their_own() -> None:

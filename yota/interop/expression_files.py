@@ -12,7 +12,7 @@ from yota.errors import ArgumentError, RuleError
 from yota.interop.expression_steps import Steps
 from yota.interop.programs import Argument, Formula, Program, formula
 from yota.rules.language.expressions import CONSTANTS, OPERATORS, ExpressionReader
-from yota.rules.language.model import Expression, Literal, Name
+from yota.rules.language.model import Call, Expression, Literal, Name
 from yota.rules.language.rule_text import Source
 from yota.rules.loading import read_file
 
@@ -54,7 +54,11 @@ def read_text(text: str, steps: Steps) -> tuple[Expression, set[str], set[str]]:
     statements = _statements(source)
     if len(statements) != 1 or not isinstance(statements[0], ast.Expr):
         raise ArgumentError(f"{text!r:.60} is no expression")
-    return reader.read(statements[0].value), {*reader.symbols}, reader.counted
+    tree = statements[0].value
+    found: Expression = (
+        Call("tuple", tuple(map(reader.read, tree.elts))) if isinstance(tree, ast.Tuple) else reader.read(tree)
+    )
+    return found, {*reader.symbols}, reader.counted
 
 
 def _formulas(path: Path) -> dict[str, Formula]:

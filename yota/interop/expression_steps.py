@@ -56,6 +56,11 @@ log10 = log10(a)
 hypot = hypot(a, b)
 fma = a * b + c
 logaddexp = logaddexp(a, b)
+logaddexp2 = logaddexp2(a, b)
+cosm1 = cosm1(a)
+powm1 = powm1(a, b)
+isnan = isnan(a)
+isinf = isinf(a)
 factorial = gamma(a + 1)
 harmonic = psi(a + 1) + 0.5772156649015329
 binomial = binom(a, b)
@@ -102,11 +107,19 @@ Inverse = inv(a)
 """.strip().split("\n")
 )
 """Sympy functions and conditions of arguments a, b, c and d in the rule language, in addition to `functions`."""
-_ORDERED = frozenset(
+ORDERED = frozenset(
     "expint jn yn legendre chebyshevt chebyshevu hermite hermite_prob laguerre assoc_laguerre gegenbauer jacobi".split()
 )
 """Functions whose first argument is an integer."""
-CHAINS = {"Max": "maximum", "Min": "minimum", "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"} | {
+CHAINS = {
+    "Max": "maximum",
+    "Min": "minimum",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "And": "logical_and",
+    "Or": "logical_or",
+    "Xor": "logical_xor",
+} | {
     "MatAdd": "add",
     "HadamardProduct": "multiply",
 }
@@ -151,8 +164,11 @@ class Steps:
             first = self.call(function, first, each)
         return first
 
-    def named(self, name: str, parts: Sequence[Expression]) -> Expression | None:
-        """A sympy function by its name; None if there is none with this number of arguments."""
+    def named(self, name: str, parts: Sequence[Expression], *, whole: bool = False) -> Expression | None:
+        """A sympy function by its name; None if there is none with this number of arguments.
+
+        whole: whether the first argument is an integer.
+        """
         special = getattr(self, f"_{name}", None) if name in BY_HAND else None
         if special is not None:
             return special(*parts) if len(parts) in BY_HAND[name] else None
@@ -164,8 +180,8 @@ class Steps:
             wanted = len(registry().rules(alike)[0].operands) if alike else -1
             return self.call(alike, *parts) if alike and len(parts) == wanted else None
         count = len({each.id for each in walk(known) if isinstance(each, Name)})
-        whole = isinstance(parts[0], Literal) and isinstance(parts[0].value, int) if parts else False
-        if count != len(parts) or (name in _ORDERED and not whole):
+        whole = whole or bool(parts and isinstance(parts[0], Literal) and isinstance(parts[0].value, int))
+        if count != len(parts) or (name in ORDERED and not whole):
             return None
         return self._written(known, dict(zip("abcd", parts, strict=False)))
 

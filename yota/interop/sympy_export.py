@@ -386,7 +386,7 @@ def _number(value: Any) -> Any:
 @cache
 def _functions() -> Mapping[str, Callable[..., Any]]:
     """Sympy functions by primitive names: those of rules, and those read as one primitive."""
-    found = {name: getattr(sympy, other) for other, name in CHAINS.items() if hasattr(sympy, other)}
+    found = {name: kind for other, name in CHAINS.items() if isinstance(kind := getattr(sympy, other, None), type)}
     for name in FORMS:
         read = form(name)
         letters = [each.id for each in read.arguments if isinstance(each, Name)] if isinstance(read, Call) else []

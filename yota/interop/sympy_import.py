@@ -9,11 +9,10 @@ from functools import partialmethod
 from typing import Any
 
 import sympy
-from sympy.core.function import AppliedUndef
 
 from yota.errors import ArgumentError, RuleError
 from yota.interop.expression_files import read_text
-from yota.interop.expression_steps import BY_HAND, CHAINS, FORMS, MOST_POWER, Steps, primitives_by_name
+from yota.interop.expression_steps import BY_HAND, CHAINS, FORMS, MOST_POWER, ORDERED, Steps, primitives_by_name
 from yota.interop.programs import Argument, Program
 from yota.rules.algebras.readback import Reader
 from yota.rules.language.model import Call, Expression, Literal, Name
@@ -73,7 +72,13 @@ class ProgramReader(Steps, Reader):
         known = kind.__module__.startswith("sympy.") and any(
             name in each for each in (CHAINS, FORMS, BY_HAND, primitives_by_name())
         )
-        found = self.named(name, [*map(self.read, expression.args)]) if known else None
+        found = None
+        if known:
+            parts = [*map(self.read, expression.args)]
+            whole = name in ORDERED and bool(expression.args[0].is_integer)
+            if whole:
+                self._counted(expression.args[0])
+            found = self.named(name, parts, whole=whole)
         if found is None:
             raise self._refusal(expression)
         return found
@@ -166,6 +171,8 @@ class ProgramReader(Steps, Reader):
             raise self._refusal(expression)
         return self.read(done)
 
+    _Subs = _DotProduct = _UnevaluatedExpr = _Derivative
+
     def _text(self, text: str) -> Expression:
         found, symbols, counted = read_text(text, self)
         known = {name: str(symbol) for symbol, name in self.names.items()}
@@ -228,7 +235,8 @@ def _argument(given: Any, place: int, names: dict[Any, str]) -> Argument:
     if isinstance(given, (list, tuple, sympy.Tuple)):
         return Argument(f"arg{place}", tuple(_argument(each, number, names) for number, each in enumerate(given)))
     whole = isinstance(given, (sympy.IndexedBase, sympy.MatrixSymbol))
-    if not (whole or isinstance(given, (str, sympy.Symbol, sympy.Idx, AppliedUndef, sympy.Derivative))):
+    atom = isinstance(given, sympy.Expr) and given.is_Atom and not given.is_number
+    if not (whole or atom or isinstance(given, (str, sympy.Idx, sympy.Function, sympy.Derivative))):
         raise ArgumentError(f"{given!r:.60} is no symbol; the arguments are symbols, and lists or matrices of them")
     if given in names:
         raise ArgumentError(f"the symbol {given} is an argument twice")

@@ -31,7 +31,9 @@
 static inline double
 larger(double a, double b)
 {
-    return a > b || a != a ? a : b;
+    /* GCC makes vectors of two choices, and not of one by two conditions. */
+    const double chosen = a > b ? a : b;
+    return a != a ? a : chosen;
 }
 PRAGMA(omp declare reduction(larger : double : omp_out = larger(omp_out, omp_in)) initializer(omp_priv = omp_orig))
 
