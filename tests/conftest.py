@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 
@@ -12,6 +13,12 @@ os.environ.setdefault("YOTA_VERIFY", "1")
 os.environ.setdefault("YOTA_CACHE_DIR", tempfile.mkdtemp(prefix="yota-tests-"))
 # Functions are traced in each test, whatever other tests have traced.
 os.environ.setdefault("YOTA_CACHE", "off")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and the tests themselves, millions of objects, out of every garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
