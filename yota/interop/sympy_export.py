@@ -386,7 +386,8 @@ def _number(value: Any) -> Any:
 @cache
 def _functions() -> Mapping[str, Callable[..., Any]]:
     """Sympy functions by primitive names: those of rules, and those read as one primitive."""
-    found = {name: kind for other, name in CHAINS.items() if isinstance(kind := getattr(sympy, other, None), type)}
+    kinds = {name: getattr(sympy, other, None) for other, name in CHAINS.items()}
+    found: dict[str, Any] = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
     for name in FORMS:
         read = form(name)
         letters = [each.id for each in read.arguments if isinstance(each, Name)] if isinstance(read, Call) else []
