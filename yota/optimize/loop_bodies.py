@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from yota.ir.catalog import item_of
 from yota.ir.inputs import Input
@@ -13,32 +14,36 @@ from yota.ir.tape import Op, Rewrite, Tape
 from yota.optimize import dce
 from yota.optimize.array_writes import is_view
 from yota.optimize.fission import parted, split
-from yota.optimize.rewrite import Rewriting, cone, users
+from yota.optimize.rewrite import Rewriting, cone, protected, users
 
 _MOST_HOISTED = 64
 """Values computed ahead of a loop: each is an argument of every trip."""
 
 
-def run(tape: Tape, improve: Rewrite, *, moves: bool = True) -> Tape:
+_Improve: TypeAlias = Callable[[Tape, int | None], Tape]
+"""Rewrites a body, of whose outputs so many are part of the value: none or, for None, all."""
+
+
+def run(tape: Tape, improve: _Improve, *, values: int | None = 1, moves: bool = True) -> Tape:
     """``tape`` with ``improve`` done to the bodies of its loops.
 
-    Without ``moves`` everything is computed where the user wrote it.
+    For ``values`` see `yota.optimize.pipeline.run`. Without ``moves`` everything is computed where the user wrote it.
     """
     if not any(op.regions for op in tape.ops):
         return tape
     tape = _trimmed(tape)
-    return _trimmed(_swept(tape, improve, moves=moves))
+    return _trimmed(_swept(tape, improve, protected(tape, values), moves=moves))
 
 
 def _trimmed(tape: Tape) -> Tape:
     """``tape`` without what nobody reads of its loops; one loop may be the only reader of another."""
     size = -1
     while size != (size := sum(len(op.operands) for op in tape.ops if op.regions)):
-        tape = _swept(tape, lambda body: body, moves=False)
+        tape = _swept(tape, lambda body, _: body, set(), moves=False)
     return tape
 
 
-def _swept(tape: Tape, improve: Rewrite, *, moves: bool) -> Tape:
+def _swept(tape: Tape, improve: _Improve, value: set[int], *, moves: bool) -> Tape:
     tape = dce.run(tape)
     rewriting = Rewriting(tape)
     read = users(tape)
@@ -47,7 +52,8 @@ def _swept(tape: Tape, improve: Rewrite, *, moves: bool) -> Tape:
         rewriting.builder.location = op.location
         if op.regions:
             wanted = {user.keyword("index") for user in read.get(op.result, ())}
-            results[op.result] = _rewritten(rewriting, op, wanted, improve, moves)
+            part = None if op.result in value else 0
+            results[op.result] = _rewritten(rewriting, op, wanted, lambda body, part=part: improve(body, part), moves)
         elif op.access == AccessMap.ITEM and op.operands[0] in results:
             rewriting.bind(op.result, results[op.operands[0]][op.keyword("index")])
         else:

@@ -12,12 +12,17 @@ from yota.optimize import loop_bodies as loops
 
 
 def passes(
-    *, strict: bool = False, inlined: bool = True, compiled: bool = False, looped: bool = False
+    *,
+    strict: bool = False,
+    inlined: bool = True,
+    compiled: bool = False,
+    looped: bool = False,
+    values: int | None = 1,
 ) -> tuple[tuple[str, Rewrite], ...]:
     """Names and passes in order; what unrolling brings to light is simplified again."""
     algebra: tuple[tuple[str, Rewrite], ...] = (
         ("fold", fold.run),
-        ("simplify", lambda tape: simplify.run(tape, strict=strict)),
+        ("simplify", lambda tape: simplify.run(tape, strict=strict, values=values)),
         ("cse", cse.run),
         ("dce", dce.run),
     )
@@ -27,7 +32,10 @@ def passes(
         *([("inline", lambda tape: inline.run(tape, strict=strict, compiled=compiled))] if inlined else []),
         *shared,
         *algebra,
-        ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped)),
+        (
+            "scalarize",
+            lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped, values=values),
+        ),
         *algebra,
     )
 
@@ -40,6 +48,7 @@ def run(
     compiled: bool = False,
     looped: bool = False,
     once: bool = False,
+    values: int | None = 1,
     until: str | None = None,
     verify: Callable[[Tape], object] | None = None,
 ) -> Tape:
@@ -51,17 +60,18 @@ def run(
     compiled: whether the code will be compiled, so that scalar ops are cheap.
     looped: whether the tape is the body of a loop.
     once: whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
+    values: how many outputs, the first ones, are the value, and not derivatives; None for all.
     until: stop after the first pass of this name.
     verify: called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
     """
     if verify is None and is_on():
         verify = checked
 
-    def improve(body: Tape) -> Tape:
-        return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True)
+    def improve(body: Tape, values: int | None) -> Tape:
+        return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True, values=values)
 
-    tape = loops.run(tape, improve, moves=not strict)
-    for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped):
+    tape = loops.run(tape, improve, values=values, moves=not strict)
+    for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped, values=values):
         if once and name == "scalarize" and scalarize.is_scalar(tape):
             break
         tape = rewrite(tape)

@@ -57,8 +57,8 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
     return found
 
 
-def protected(tape: Tape, values: int = 1) -> set[int]:
-    """The variables that the first outputs and the guards depend on; strict mode leaves their ops as written."""
+def protected(tape: Tape, values: int | None = 1) -> set[int]:
+    """The variables that the first outputs (None: all) and the guards depend on; strict mode leaves their ops."""
     return cone(tape, [*tape.outputs[:values], *(guard.variable for guard in tape.guards)])
 
 

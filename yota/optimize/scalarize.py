@@ -32,16 +32,22 @@ _PER_OP_LOOPED = 64
 
 
 def run(
-    tape: Tape, *, strict: bool = False, compiled: bool = False, looped: bool = False, most: int | None = None
+    tape: Tape,
+    *,
+    strict: bool = False,
+    compiled: bool = False,
+    looped: bool = False,
+    most: int | None = None,
+    values: int | None = 1,
 ) -> Tape:
     """Unroll ``tape`` when scalar code is estimated to be no slower; otherwise give it back as it is.
 
     With ``strict``, only a tape whose value is computed by scalar ops already qualifies: NumPy's order of
     summation is kept by leaving sums to NumPy. With ``most`` it is unrolled if that takes at most so many ops, slower
     or not. ``compiled`` says that scalar ops will not be Python's: they cost next to nothing beside a call of LAPACK.
-    ``looped`` says that the tape is the body of a loop.
+    ``looped`` says that the tape is the body of a loop. For ``values`` see `yota.optimize.pipeline.run`.
     """
-    if strict and not _is_scalar_value(tape):
+    if strict and not _is_scalar_value(tape, values):
         return tape
     if not looped and any(op.name == "slogdet" for op in tape.ops):
         # One call of LAPACK costs little, and cannot overflow.
@@ -87,8 +93,8 @@ def is_scalar(tape: Tape) -> bool:
     return True
 
 
-def _is_scalar_value(tape: Tape) -> bool:
-    kept = protected(tape)
+def _is_scalar_value(tape: Tape, values: int | None) -> bool:
+    kept = protected(tape, values)
     return all(
         op.access in MOVES or (not tape.types[op.result].shape and _is_plain(tape, op))
         for op in tape.ops

@@ -81,11 +81,14 @@ class Simplifier:
         return layout.unbroadcast(case) if case.type.shape and case.primitive.elementwise else None
 
 
-def run(tape: Tape, *, strict: bool = False) -> Tape:
-    """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing."""
+def run(tape: Tape, *, strict: bool = False, values: int | None = 1) -> Tape:
+    """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing.
+
+    For ``values`` see `yota.optimize.pipeline.run`.
+    """
     simplifier = Simplifier(tape)
     rewriting = simplifier.rewriting
-    value = protected(tape)
+    value = protected(tape, values)
     kept = value if strict else set()
     counts = use_counts(tape)
     for entry in tape.inputs:
