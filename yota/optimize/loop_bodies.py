@@ -53,12 +53,16 @@ def _swept(tape: Tape, improve: _Improve, value: set[int], *, moves: bool) -> Ta
         if op.regions:
             wanted = {user.keyword("index") for user in read.get(op.result, ())}
             part = None if op.result in value else 0
-            results[op.result] = _rewritten(rewriting, op, wanted, lambda body, part=part: improve(body, part), moves)
+            results[op.result] = _rewritten(rewriting, op, wanted, _with_values(improve, part), moves)
         elif op.access == AccessMap.ITEM and op.operands[0] in results:
             rewriting.bind(op.result, results[op.operands[0]][op.keyword("index")])
         else:
             rewriting.copy(op)
     return rewriting.finish()
+
+
+def _with_values(improve: _Improve, values: int | None) -> Rewrite:
+    return lambda body: improve(body, values)
 
 
 def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite, moves: bool) -> dict[int, int]:
