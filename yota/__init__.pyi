@@ -328,7 +328,6 @@ def generate(
     self_test: bool = False,
     strict: bool = False,
     effort: _Effort = "high",
-    seconds: float = 10.0,
     extension: bool = False,
     command: tuple[str, ...] | None = None,
     stem: str | None = None,

@@ -92,7 +92,6 @@ def generate(
     self_test: bool = False,
     strict: bool = False,
     effort: str = "high",
-    seconds: float = 10.0,
     extension: bool = False,
     command: tuple[str, ...] | None = None,
     stem: str | None = None,
@@ -126,10 +125,8 @@ def generate(
         Whether ``python file.py`` checks the derivatives.
     strict
         Whether the value equals NumPy's bit for bit; see `yota.grad`.
-    effort, seconds
-        Effort of the search for fewer operations; see `yota.grad`. With ``effort="high"`` the search takes about
-        ``seconds`` at most for each derivative. It counts steps and not time, so that all machines give the same
-        code.
+    effort
+        Effort of the search for fewer operations; see `yota.grad`.
     extension
         With ``target="c"``: also write a Python extension module, with build files for Meson and pip.
     command
@@ -170,6 +167,6 @@ def generate(
         raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
     # C computes trips in another order than NumPy, and other targets have no loops.
     rolls = target == "numpy" or (target == "c" and not strict)
-    call = replace(call_of(f, args, sample), search=Target(effort=effort, seconds=seconds), rolls=rolls)
+    call = replace(call_of(f, args, sample), search=Target(effort=effort), rolls=rolls)
     request = Request(call, target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem)
     return Module(*_TARGETS[target](request))

@@ -1,4 +1,4 @@
-"""The long search: asked for by name, bounded by steps, and told of while it goes on."""
+"""The long search: asked for by name, and told of while it goes on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_long_search_finds_what_a_quick_one_does_not() -> None:
     """The best of common subexpressions, Horner forms and CasADi takes 251."""
     value, high = yota.grad(FUNCTION, X, effort="high")
     _, quick = yota.grad(FUNCTION, X)
-    assert count(high) <= 204 < count(quick)
+    assert count(high) <= 207 < count(quick)
     np.testing.assert_allclose(value, FUNCTION(X), rtol=1e-12)
     # The complex step has no error of cancellation.
     steps = [FUNCTION(X + 1e-30j * unit).imag / 1e-30 for unit in np.eye(6)]
@@ -45,17 +45,15 @@ def test_every_derivative_has_an_effort(derive: Any) -> None:
         derive(polynomial, effort="long")(np.ones(8))
 
 
-def test_generation_searches_as_long_as_it_may(caplog: pytest.LogCaptureFixture) -> None:
+def test_generation_searches_long(caplog: pytest.LogCaptureFixture) -> None:
     def made(**options: Any) -> str:
         return str(yota.generate(FUNCTION, {"x": "float64[6]"}, **options))
 
     with caplog.at_level(logging.INFO, "yota.search"):
         quick = made(effort="quick")
         assert not caplog.records
-        none = made(seconds=0.0)
+        high = made()
         assert "after a long search" in caplog.text
-    assert made(seconds=0.0) == none
-    lengths = [text.count(" * ") for text in (made(), none, quick)]
-    assert lengths == sorted(lengths)
-    assert lengths[0] < lengths[-1]
-    assert "--effort quick" not in none
+    assert made() == high
+    assert high.count(" * ") < quick.count(" * ")
+    assert "--effort quick" not in high

@@ -61,7 +61,7 @@ def grad(
         Whether the value must equal NumPy's ``f(*args)`` bit for bit.
     effort
         Effort of the search for fewer operations in scalar code. ``"quick"`` takes less time than the rest of the
-        compilation. ``"high"`` takes seconds, and pays off for polynomials that are evaluated very often.
+        compilation. ``"high"`` takes up to seconds, and pays off for polynomials that are evaluated very often.
     has_aux
         Whether ``f`` returns ``(value, aux)``; yota differentiates the value. See `value_and_grad`.
     **kwargs

@@ -210,7 +210,7 @@ def _made_up(request: Request) -> tuple[str, ...]:
     by = [] if wrt is None else [str(each) for each in (wrt if isinstance(wrt, tuple) else (wrt,))]
     return command_of(
         known, given, target=request.target, name=request.name, wrt=by, wanted=request.wanted,
-        license=request.license, effort=call.search.effort, seconds=call.search.seconds,
+        license=request.license, effort=call.search.effort,
         self_test=request.self_test, extension=request.extension, strict=request.strict,
     )  # fmt: skip
 
@@ -225,7 +225,6 @@ def command_of(
     wanted: Sequence[str],
     license: str,
     effort: str,
-    seconds: float,
     self_test: bool,
     extension: bool,
     strict: bool,
@@ -242,7 +241,6 @@ def command_of(
         "--with": wanted if tuple(wanted) != ("value", "gradient") else [],
         "--license": [license] if license else [],
         "--effort": [effort] if effort != "high" else [],
-        "--seconds": [f"{seconds:g}"] if seconds != 10.0 else [],
         "--sample": [sample] if sample else [],
     }
     words = [word for option, values in options.items() for value in values for word in (option, value)]

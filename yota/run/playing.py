@@ -87,7 +87,7 @@ def compile(
         if effort == "high":
             from yota.optimize.polynomials.search import search
 
-            _, short = search([short], seconds=target.seconds, strict=strict)
+            _, short = search([short], strict=strict)
         return compile_tape(short, target)
 
     def better() -> Callable[..., Any]:

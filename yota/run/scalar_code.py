@@ -75,7 +75,7 @@ def shortest(
     from yota.optimize.polynomials.search import forms, search
 
     derived = [simplified(each, target) for form in forms(plain) for each in derive(form)]
-    return search([found, *derived] if scalar else derived, seconds=target.seconds, values=values)[1]
+    return search([found, *derived] if scalar else derived, values=values)[1]
 
 
 def _differentiated(value: Tape, leaves: Sequence[int], registry: Registry) -> Tape:

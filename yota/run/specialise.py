@@ -35,13 +35,11 @@ class Target:
     name: of the target.
     strict: whether the value must equal NumPy's bit for bit.
     effort: effort of the search for fewer operations: "quick" or "high".
-    seconds: approximate duration of the "high" search.
     """
 
     name: str = "numpy"
     strict: bool = False
     effort: str = "quick"
-    seconds: float = 10.0
 
     @classmethod
     def wanted(cls, name: str | None = None, strict: bool = False, effort: str = "quick") -> Target:

@@ -12,13 +12,13 @@ import heapq
 import math
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from yota.optimize.polynomials.gains import Thinned, saved
 from yota.optimize.polynomials.system import is_multiple, multiply
-from yota.optimize.polynomials.terms import MANY, Divisor, Pair, Place, Sums, Table
+from yota.optimize.polynomials.terms import Divisor, Pair, Sums, Table
 
 Slots: TypeAlias = tuple[int, int]
 """Where a divisor occurs: the slots of two terms of a sum, in order."""
@@ -30,63 +30,37 @@ class Options:
 
     window, near: what terms are paired; see `Table`.
     shared: whether sums that occur in several places without a factor are taken out.
-    whole: whether a sum of two terms serves where others contain it, in whatever way it is factored itself.
     nest: whether sums are nested after Horner first.
     seed: decides between choices that look equal; with 0 the first one is taken.
-    most: how many products a term counts as at most: most of a long one may be shared with others.
-    inside: whether a coefficient that both terms of a divisor have stays in it: ``3*a - 3*b`` rather than ``3*(a -
-        b)``.
     lone: whether divisors that stand in one place are looked for; else sums are nested after Horner in the end.
     """
 
     window: int = 64
     near: int = 64
     shared: bool = True
-    whole: bool = False
     nest: bool = False
     seed: int = 0
-    most: int = MANY
-    inside: bool = False
     lone: bool = True
 
 
 def factor(table: Table, sums: Sums, options: Options) -> dict[int, tuple[int, ...]]:
     """``sums``, whose numbers ``table`` explains, factored."""
-    return _Factoring(table, sums, options, {}).run(sums, None)
-
-
-def factor_anew(
-    table: Table,
-    sums: Sums,
-    options: Options,
-    changed: Collection[int],
-    known: Mapping[int, Sequence[Place]],
-    divisor: int | None = None,
-) -> dict[int, tuple[int, ...]]:
-    """``sums``, of which all but a few have been factored already, factored.
-
-    changed: those few.
-    known: where each divisor occurs in the others.
-    divisor: the number of one that is taken out before all others.
-    """
-    return _Factoring(table, sums, options, known).run(changed, divisor)
+    return _Factoring(table, sums, options).run()
 
 
 class _Factoring:
     """Terms of sums stand in slots, of which each is told by a number; a place is two slots."""
 
-    def __init__(self, table: Table, sums: Sums, options: Options, known: Mapping[int, Sequence[Place]]) -> None:
+    def __init__(self, table: Table, sums: Sums, options: Options) -> None:
         self.table = table
         self.options = options
-        self.known = known
         self.sums = dict(sums)
         self.opened: dict[int, Thinned] = {}
         """Sums that have lost terms."""
         self.closed: dict[int, int] = {}
         """The one term of sums of two."""
-        self.costs = table.costs(options.most)
-        self.alone = table.alone(options.most, options.inside)
-        self.plain = not table.origin.is_array and not options.inside and options.most == MANY
+        self.costs = table.costs
+        self.alone: dict[tuple[int, int], tuple[float, float]] = {}
         self.held: list[int] = []
         """The term in each slot; -1 where it is gone."""
         self.homes: list[tuple[int, int]] = []
@@ -105,12 +79,8 @@ class _Factoring:
         self.choose = random.Random(options.seed)
         self.serial = 0
 
-    def run(self, changed: Collection[int], divisor: int | None) -> dict[int, tuple[int, ...]]:
-        self._start(changed)
-        if divisor is not None:
-            places = self._apart(self._alive(divisor))
-            if places:
-                self._extract(divisor, self._unit(divisor, places), places)
+    def run(self) -> dict[int, tuple[int, ...]]:
+        self._start()
         queue, pushed = self.queue, self.pushed
         while queue:
             hope, _, _, number = heapq.heappop(queue)
@@ -151,26 +121,16 @@ class _Factoring:
             if gain > 0:
                 self._enqueue(gain, divisor)
 
-    def _start(self, changed: Collection[int]) -> None:
-        table, touched = self.table, dict[int, None]()
-        if self.options.whole:
-            living = table.living(self.sums)
-            for atom in sorted(living.keys() & (table.defined.keys() | set(table.whole()))):
-                self.atoms.setdefault(table.divisor_of[atom][0], atom)
-            for atom in sorted(living.keys() & changed):
+    def _start(self) -> None:
+        table, see, touched = self.table, self._see, dict[int, None]()
+        for atom, terms in self.sums.items():
+            if len(terms) > 1:
                 base = self._base(atom)
-                for _, place, alike in table.places(atom, living[atom]):
-                    self._meet(atom, base + place.first, base + place.second, alike, touched)
-        else:
-            see = self._see
-            for atom, terms in self.sums.items():
-                if len(terms) > 1:
-                    base = self._base(atom)
-                    if len(terms) == 2 and not self.options.lone:
-                        see(atom, base, base + 1, True, touched)
-                        continue
-                    for first, second, alike in table.paired(atom, terms):
-                        see(atom, base + first, base + second, alike, touched)
+                if len(terms) == 2 and not self.options.lone:
+                    see(atom, base, base + 1, True, touched)
+                    continue
+                for first, second, alike in table.paired(atom, terms):
+                    see(atom, base + first, base + second, alike, touched)
         self._push(touched)
 
     def _base(self, atom: int) -> int:
@@ -205,9 +165,7 @@ class _Factoring:
         atoms = self.atoms
         if divisor is None or not (alike or self.options.shared) or (atoms and atoms.get(divisor) == atom):
             return
-        found = self.places.get(divisor)
-        if found is None:
-            found = self.places[divisor] = self._places(divisor) if self.known else []
+        found = self.places.setdefault(divisor, [])
         found.append((one, two))
         only = len(found) == 1 and divisor not in atoms
         if only and not self.options.lone:
@@ -223,20 +181,6 @@ class _Factoring:
         else:
             self.hopes[divisor] += gain + size
         touched[divisor] = None
-
-    def _places(self, divisor: int) -> list[Slots]:
-        """The known places of a divisor."""
-        found: list[Slots] = []
-        for atom, first, second, left, right in self.known.get(divisor, ()):
-            pair = self.table.pair(left, right)
-            assert pair is not None
-            if (pair.factor or self.options.shared) and self.atoms.get(divisor) != atom:
-                base = self._base(atom)
-                if self.sums[atom][first : second + 1 : second - first] == (left, right):
-                    found.append((base + first, base + second))
-        if found:
-            self.hopes[divisor] = self._hope(divisor, found)
-        return found
 
     def _push(self, touched: Iterable[int]) -> None:
         """Queue the divisors that have gained places."""
@@ -254,9 +198,7 @@ class _Factoring:
 
     def _alive(self, divisor: int) -> list[Slots]:
         """Places of which the terms are still there."""
-        held, places = self.held, self.places.get(divisor)
-        if places is None:
-            places = self._places(divisor)
+        held, places = self.held, self.places[divisor]
         found = self.places[divisor] = [each for each in places if held[each[0]] >= 0 and held[each[1]] >= 0]
         return found
 
@@ -290,15 +232,12 @@ class _Factoring:
         return gain if divisor in self.atoms else gain - size
 
     def _alone(self, left: int, right: int) -> tuple[float, float]:
-        """How many operations it saves to take out the divisor of two terms, and how many it takes itself.
-
-        That is the same in each search.
-        """
+        """How many operations it saves to take out the divisor of two terms, and how many it takes itself."""
         found = self.alone.get((left, right))
         if found is None:
             known = self.table.terms
             found = self.alone[left, right] = (
-                saved(known[left], known[right]) if self.plain else self._weighed(left, right)
+                self._weighed(left, right) if self.table.origin.is_array else saved(known[left], known[right])
             )
         return found
 
@@ -319,7 +258,7 @@ class _Factoring:
 
     def _alone_unit(self, scale: float, divisor: Divisor) -> float:
         # A coefficient that both terms have stands outside: 3 * (a - b).
-        outside = abs(divisor.left_coefficient) == abs(divisor.right_coefficient) and not self.options.inside
+        outside = abs(divisor.left_coefficient) == abs(divisor.right_coefficient)
         return math.copysign(1.0, scale) if outside else scale
 
     def _unit(self, number: int, places: Sequence[Slots]) -> float:

@@ -57,12 +57,12 @@ def _works(exponent: int) -> int:
 class Costs(dict[int, float]):
     """Number of products in each term of a table, found when it is first asked for."""
 
-    def __init__(self, terms: Sequence[Term], scalars: Container[int], is_array: bool, most: int) -> None:
+    def __init__(self, terms: Sequence[Term], scalars: Container[int], is_array: bool) -> None:
         super().__init__()
-        self.terms, self.scalars, self.is_array, self.most = terms, scalars, is_array, most
+        self.terms, self.scalars, self.is_array = terms, scalars, is_array
 
     def __missing__(self, number: int) -> float:
-        found = self[number] = min(self._counted(self.terms[number]), self.most)
+        found = self[number] = self._counted(self.terms[number])
         return found
 
     def _counted(self, term: Term) -> float:

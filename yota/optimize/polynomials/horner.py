@@ -13,16 +13,15 @@ import random
 from collections import Counter, defaultdict
 
 from yota.optimize.polynomials.system import common, multiply, quotient
-from yota.optimize.polynomials.terms import MANY, Sums, Table
+from yota.optimize.polynomials.terms import Sums, Table
 
 
-def nested(table: Table, sums: Sums, most: int = MANY, seed: int = 0) -> dict[int, tuple[int, ...]]:
+def nested(table: Table, sums: Sums, seed: int = 0) -> dict[int, tuple[int, ...]]:
     """``sums`` nested where that saves operations.
 
-    most: how many products a term counts as at most.
     seed: decides between factors that serve equally well; with 0 the first one is taken.
     """
-    nesting = _Nesting(table, sums, most, random.Random(seed) if seed else None)
+    nesting = _Nesting(table, sums, random.Random(seed) if seed else None)
     for atom in nesting.pending:
         terms = nesting.sums[atom]
         readers = nesting.readers(terms) if len(terms) > 1 else None
@@ -32,11 +31,11 @@ def nested(table: Table, sums: Sums, most: int = MANY, seed: int = 0) -> dict[in
 
 
 class _Nesting:
-    def __init__(self, table: Table, sums: Sums, most: int, choose: random.Random | None) -> None:
+    def __init__(self, table: Table, sums: Sums, choose: random.Random | None) -> None:
         self.table = table
         self.sums = dict(sums)
         self.pending = [*sums]
-        self.costs = table.costs(most)
+        self.costs = table.costs
         self.uses = Counter(itertools.chain.from_iterable(sums.values()))
         """How often each term occurs: one that stands elsewhere, too, is computed anyhow."""
         self.ranks = defaultdict[float, float](choose.random if choose else float)

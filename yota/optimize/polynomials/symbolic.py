@@ -79,9 +79,9 @@ def rewritten(
 def factored(system: PolynomialSystem, options: Options) -> Table:
     """The sums of ``system`` with common factors pulled out, and nested after Horner before or after."""
     table = Table(system, options.window, options.near)
-    sums = nested(table, table.original, options.most, options.seed) if options.nest else table.original
+    sums = nested(table, table.original, options.seed) if options.nest else table.original
     found = factor(table, sums, options)
-    table.sums = found if options.lone else nested(table, found, options.most)
+    table.sums = found if options.lone else nested(table, found)
     return table
 
 

@@ -1,7 +1,4 @@
-"""Sums as tuples of numbers of terms: what two terms have in common is found out once and then looked up.
-
-Searches try thousands of ways to factor the same sums, which differ in a few of them.
-"""
+"""Sums as tuples of numbers of terms: what two terms have in common is found out once and then looked up."""
 
 from __future__ import annotations
 
@@ -11,9 +8,6 @@ from typing import NamedTuple, TypeAlias
 
 from yota.optimize.polynomials.gains import Costs
 from yota.optimize.polynomials.system import Monomial, PolynomialSystem, Term, parted, quotient, reduced
-
-MANY = 1024
-"""Products that a term counts as at most."""
 
 _BITS = 60
 """Of the codes of atoms: a monomial has the sum of those of its factors, by which quotients are told apart."""
@@ -37,16 +31,6 @@ class Pair(NamedTuple):
     divisor: int
     scale: float
     factor: Monomial
-
-
-class Place(NamedTuple):
-    """Where a divisor occurs: the atom of a sum, the positions of two terms, and their numbers."""
-
-    sum: int
-    first: int
-    second: int
-    left: int
-    right: int
 
 
 class Table:
@@ -78,9 +62,7 @@ class Table:
         self._pairs: dict[tuple[int, int], Pair | None] = {}
         self._divisor_numbers: dict[Hashable, int] = {}
         self._atom_codes = _Codes()
-        self._places: dict[tuple[int, tuple[int, ...]], list[tuple[int, Place, bool]]] = {}
-        self._costs: dict[int, Costs] = {}
-        self._alone: dict[tuple[int, bool], dict[tuple[int, ...], tuple[float, float]]] = {}
+        self.costs = Costs(self.terms, self.scalars, system.is_array)
         self._inside: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._atoms: dict[tuple[int, float], int] = {}
         self.defined: dict[int, tuple[int, int]] = {}
@@ -91,16 +73,6 @@ class Table:
         self.roots = self._sum(system.roots.values())
         self.divisor_of: dict[int, tuple[int, float]] = {}
         """What divisor a sum of two terms is, and the scale that it carries itself."""
-
-    def whole(self) -> Iterator[int]:
-        """Original sums that are divisors, with a sign at most, which is noted."""
-        for atom, terms in self.original.items():
-            if atom not in self.divisor_of:
-                pair = self.pair(*terms) if len(terms) == 2 else None
-                if pair is None or pair.factor or abs(pair.scale) != 1.0:
-                    continue
-                self.divisor_of[atom] = pair.divisor, pair.scale
-            yield atom
 
     def _sum(self, terms: Iterable[Term]) -> tuple[int, ...]:
         return tuple([self.number(term) for term in terms])
@@ -172,18 +144,6 @@ class Table:
         # Others may have the same code, if only by a chance of one in many millions.
         return Pair(number, scale, shared) if self.divisors[number] == divisor else None
 
-    def places(self, atom: int, terms: tuple[int, ...]) -> list[tuple[int, Place, bool]]:
-        """The divisors that two terms of a sum make, where that is, and whether the two have a factor in common."""
-        key = atom, terms
-        found = self._places.get(key)
-        if found is None:
-            found = self._places[key] = []
-            for first, second, alike in self.paired(atom, terms):
-                pair = self.pair(terms[first], terms[second])
-                if pair is not None:
-                    found.append((pair.divisor, Place(atom, first, second, terms[first], terms[second]), alike))
-        return found
-
     def paired(self, atom: int, terms: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
         """Positions of the terms that are paired, and whether they have a factor in common."""
         near, window, known = self.near, self.window, self.terms
@@ -208,17 +168,6 @@ class Table:
             beside = range(max(second - near, 0) if not ordered or second == 1 else second, second)
             for first in sorted(common.union(beside) if common else beside, reverse=True)[:window]:
                 yield first, second, first in common
-
-    def costs(self, most: int) -> Costs:
-        """Number of products in a term, by its number, but no more than ``most``."""
-        found = self._costs.get(most)
-        if found is None:
-            found = self._costs[most] = Costs(self.terms, self.scalars, self.origin.is_array, most)
-        return found
-
-    def alone(self, most: int, inside: bool) -> dict[tuple[int, ...], tuple[float, float]]:
-        """For two terms the scale of their divisor, and what it is worth, where it has no other place; to be filled."""
-        return self._alone.setdefault((most, inside), {})
 
     def define(self, number: int, unit: float, first: int, factor: Monomial, ordered: bool) -> int:
         """The atom of ``unit`` times a divisor; the same whenever that is asked for.

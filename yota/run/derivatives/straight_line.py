@@ -60,7 +60,7 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, tar
     if not found:
         return None
     tapes = [pipeline.run(each.tape) for each in found]
-    number, best = search(tapes, seconds=target.seconds, values=int(wanted.with_value))
+    number, best = search(tapes, values=int(wanted.with_value))
     return replace(found[number], tape=best)
 
 

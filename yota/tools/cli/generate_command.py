@@ -82,9 +82,6 @@ def generate(
     ] = False,
     strict: Strict = False,
     effort: Annotated[Effort, typer.Option("--effort", help="Search effort for fewer operations.")] = Effort.high,
-    seconds: Annotated[
-        float, typer.Option("--seconds", min=0.0, help="Approximate duration of high, for each derivative.")
-    ] = 10.0,
     sample: Annotated[
         str, typer.Option("--sample", help="Function that returns sample arguments for named sizes.")
     ] = "",
@@ -150,7 +147,7 @@ def generate(
     contents = [each.value for each in with_]
     command = command_of(
         shown_reference(function), arg, target=target.value, name=name, wrt=wrt, wanted=contents, license=license,
-        effort=effort.value, seconds=seconds, self_test=self_test, extension=extension, strict=strict,
+        effort=effort.value, self_test=self_test, extension=extension, strict=strict,
         rules=[relative(path) for path in rules], sample=shown_reference(sample) if sample else "",
     )  # fmt: skip
     command += ("-o", relative(out)) if out != "-" else ()
@@ -167,7 +164,6 @@ def generate(
             self_test=self_test,
             strict=strict,
             effort=effort.value,
-            seconds=seconds,
             extension=extension,
             command=command,
             stem=Path(out).stem if ending and out != "-" else None,

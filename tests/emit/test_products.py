@@ -1,50 +1,18 @@
-"""What sums weigh is what their code takes, and products are shared as far as possible."""
+"""Products are shared as far as possible, and what a division saves is known."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.emit.test_revise import W, X, Y, Z, system_of, term
-from tests.optimize.tapes import eight, gradient, linear_power, tape_of
-from yota.ir.op_counts import elements
-from yota.ir.tape import Tape
-from yota.optimize import pipeline
-from yota.optimize.polynomials import symbolic
+from tests.emit.test_factoring import W, X, Y, Z, system_of, term
 from yota.optimize.polynomials.gains import saved
 from yota.optimize.polynomials.pairs import LARGEST_DEGREE, Wanted, cover
-from yota.optimize.polynomials.revise import Scales
 from yota.optimize.polynomials.sharing import share
 from yota.optimize.polynomials.terms import Table
-
-
-def weight_and_count(tape: Tape) -> tuple[int, int]:
-    """Of a scalar tape, factored in one way: what it weighs, and what its code takes."""
-    kinds = symbolic._kinds(tape, frozenset())
-    systems = symbolic._imported(tape, kinds, set())
-    ((kind, (system, _)),) = systems.items()
-    table = symbolic.factored(system, symbolic.Options())
-    made = symbolic._exported(tape, kinds, {kind: share(table)})
-    return Scales(table).weight(table.sums), elements(made)
-
-
-@pytest.mark.parametrize(
-    "tape",
-    [
-        gradient(tape_of(eight, (8,))),
-        gradient(tape_of(linear_power, (4,))),
-        tape_of(lambda x, y, z: x**20 * y - z * x**7 / y - (-x) * 3.0 * z, (), (), ()),
-        tape_of(lambda x, y: -(x * y) - 2.0 * x - y, (), ()),
-    ],
-    ids=["polynomial", "linear form", "long powers", "negated"],
-)
-def test_a_weight_is_the_number_of_operations(tape):
-    weighed, counted = weight_and_count(pipeline.run(tape, inlined=False))
-    assert weighed == counted
 
 
 def products_of(terms: list) -> tuple[list[dict[int, int]], dict[int, tuple[int, int]]]:
@@ -109,7 +77,7 @@ def test_what_a_division_saves_is_the_difference_of_what_is_written(left, right)
     pair = table.pair(*table.original[10])
     if pair is None:
         return
-    costs = table.costs(1024)
+    costs = table.costs
     divisor = table.divisors[pair.divisor]
     one, two, a, b = divisor
     unit = math.copysign(1.0, pair.scale) if abs(a) == abs(b) else pair.scale
