@@ -421,6 +421,62 @@ def _flat(value: Any) -> list[Any]:
     return [part for each in value for part in _flat(each)] if isinstance(value, (list, tuple)) else [value]
 
 
+class OwnClass(sympy.Function):
+    """A function of the user's, without an implementation."""
+
+
+def shifted(value: Any) -> Any:
+    return value + 100
+
+
+SYMBOL = sympy.Symbol("x")
+
+
+@pytest.mark.parametrize(
+    "expression, modules",
+    [
+        (SYMBOL + sympy.pi, {"pi": 3.14}),
+        (SYMBOL + sympy.E, {"e": 3}),
+        (SYMBOL + sympy.E, {"E": 3}),
+        (SYMBOL + sympy.EulerGamma, [{"euler_gamma": 1.5, "EulerGamma": 2}, "numpy"]),
+        (SYMBOL + sympy.pi, [{"pi": 3}, {"pi": 4}]),
+        (SYMBOL + sympy.pi, ["numpy", {"pi": 3}]),
+        ([sympy.pi, SYMBOL, [sympy.pi]], [{"pi": 3}, "numpy"]),
+        ("x + pi", [{"pi": 3}, "numpy"]),
+        ("shifted(x) + sin(x)", {"shifted": shifted, "sin": shifted}),
+        (sin(SYMBOL), {"sin": shifted}),
+        (sin(SYMBOL), ["numpy", {"sin": shifted}]),
+        (sympy.gamma(SYMBOL), ["scipy", {"gamma": shifted}]),
+        (sympy.asin(SYMBOL), [{"asin": shifted}, "numpy"]),
+        (sympy.csc(SYMBOL), [{"csc": shifted}, "numpy"]),
+        (abs(SYMBOL), [{"Abs": shifted}, "numpy"]),
+        (sympy.Max(SYMBOL, 1), [{"Max": shifted}, "numpy"]),
+        (1 / sqrt(SYMBOL), [{"sqrt": shifted}, "numpy"]),
+        (OwnClass(OwnClass(SYMBOL)), {"OwnClass": shifted}),
+        (SYMBOL + sympy.Function("add")(SYMBOL), {"add": shifted}),
+        (sympy.Function("index")(SYMBOL), {"index": shifted}),
+        (implemented_function("imp", lambda t: t + 1)(SYMBOL), {"imp": shifted}),
+        (sin(SYMBOL), {"x": shifted, "unused": 2}),
+        (sin(SYMBOL), [np, "math"]),
+        (sympy.nan, None),
+        (sympy.Float("1.1", 5) * SYMBOL, None),
+        (sympy.loggamma(-SYMBOL), None),
+    ],
+    ids=str,
+)
+def test_modules_mean_what_they_mean_in_sympy(expression: Any, modules: Any) -> None:
+    wanted = sympy.lambdify(SYMBOL, expression, modules)(0.5)
+    found = yota.lambdify(SYMBOL, expression, modules, target="numpy")(0.5)
+    assert str(found) == str(wanted) or np.array_equal(found, wanted, equal_nan=True)
+
+
+def test_arguments_hide_constants_of_texts() -> None:
+    for name in ("pi", "E", "I"):
+        assert yota.lambdify(name, f"{name} + 1", target="numpy")(0.5) == sympy.lambdify(name, f"{name} + 1")(0.5)
+    g = implemented_function("g", lambda t: t + 1)(SYMBOL)
+    assert yota.lambdify(SYMBOL, g, {"g": shifted}, use_imps=False, target="numpy")(0.5) == 100.5
+
+
 def test_what_sympy_evaluates_first() -> None:
     product = DotProduct(Matrix([x, y]), Matrix([y, 2]))
     close(yota.from_sympy(product, (x, y))(0.5, 1.5), 3.75)
@@ -450,6 +506,9 @@ def test_options_of_lambdify_that_are_refused() -> None:
         yota.lambdify(x, x, printer=object())
     with pytest.raises(ArgumentError, match="use_imps=False"):
         yota.lambdify(x, implemented_function("h", np.sin)(x), use_imps=False)
+    for expression, name in ((sympy.asin(x), "arcsin"), (abs(x), "abs"), (sympy.csc(x), "sin")):
+        with pytest.raises(ArgumentError, match=f"modules has '{name}'"):
+            yota.lambdify(x, expression, [{name: shifted}, "numpy"])
     with pytest.raises(ArgumentError, match="no symbol"):
         yota.lambdify(x + 1, x)
     with pytest.raises(ArgumentError, match="twice"):

@@ -44,13 +44,15 @@ def formulas_of(path: Path) -> dict[str, Formula]:
         raise ArgumentError(str(fault)) from None
 
 
-def read_text(text: str, steps: Steps) -> tuple[Expression, set[str], set[str]]:
+def read_text(text: str, steps: Steps, arguments: frozenset[str]) -> tuple[Expression, set[str], set[str]]:
     """The expression of a text, as further ``steps``; its symbols, and those of them that are integers.
+
+    arguments: symbols that hide constants of the same name.
 
     Raises RuleError or ArgumentError if the text has another form or an unknown function.
     """
     source = Source(text.strip(), "expression", longest=_LONGEST)
-    reader = _Formulas(source, written=steps)
+    reader = _Formulas(source, written=steps, arguments=arguments)
     statements = _statements(source)
     if len(statements) != 1 or not isinstance(statements[0], ast.Expr):
         raise ArgumentError(f"{text!r:.60} is no expression")
@@ -108,6 +110,7 @@ class _Formulas(ExpressionReader):
     symbols: dict[str, None] = field(default_factory=dict)
     arrays: set[str] = field(default_factory=set)
     counted: set[str] = field(default_factory=set)
+    arguments: frozenset[str] = frozenset()
     bound: dict[str, Name] = field(default_factory=dict)
     known: dict[str, Expression] = field(default_factory=dict)
 
@@ -129,8 +132,11 @@ class _Formulas(ExpressionReader):
                 self.known[name] = self._read(self.lines[name], depth)
                 self.bound = bound
             return self.known[name]
-        if name in _CONSTANTS:
-            return Literal(_CONSTANTS[name])
+        if name not in self.arguments:
+            if name in self.written.constants:
+                return self.written.constants[name]
+            if name in _CONSTANTS:
+                return Literal(_CONSTANTS[name])
         self.symbols.setdefault(name)
         return Name(name)
 

@@ -33,6 +33,7 @@ arg = arctan2(imag(a), real(a))
 re = real(a)
 im = imag(a)
 conjugate = conjugate(a)
+loggamma = gammaln(a)
 Abs = absolute(a)
 floor = floor(a)
 ceiling = ceil(a)
@@ -145,6 +146,7 @@ class Steps:
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, Call]] = []
+        self.constants: Mapping[Any, Literal] = {}
         self._calls: dict[Any, Name] = {}
         self._depth = 0
 

@@ -14,8 +14,6 @@ from yota.run.specialise import Target
 
 __all__ = ["from_sympy", "lambdify"]
 
-_MODULES = ("numpy", "scipy", "math")
-
 
 def from_sympy(
     expressions: Any, symbols: Any, *, name: str = "f", functions: Mapping[str, Callable[..., Any]] | None = None
@@ -86,14 +84,16 @@ def lambdify(
     expr
         The argument ``expressions`` of `from_sympy`.
     modules
-        ``"numpy"``, ``"scipy"`` or ``"math"``, a dict of functions by name, or a list of these. yota always uses
-        NumPy and SciPy.
+        ``"numpy"``, ``"scipy"`` or ``"math"``, a dict of functions and constants by name, or a list of these, of
+        which the first takes precedence. yota always uses NumPy and SciPy.
     printer
         Not supported.
     use_imps
-        Must be True if an expression has functions with an implementation of their own.
+        Whether implementations that functions have take precedence over ``modules``. False requires that
+        ``modules`` has those functions.
     dummify, cse, docstring_limit
-        No effect: names never conflict, and common subexpressions are always shared.
+        No effect on values: names never conflict, common subexpressions are always shared, and the docstring has no
+        code.
     target, strict, effort
         See `yota.grad`. The default is C if there is a compiler, otherwise NumPy. C takes part of a second at the
         first call with new argument types.
@@ -123,25 +123,12 @@ def lambdify(
     """
     if printer is not None:
         raise ArgumentError("printer is for code that is printed, and none is; leave it out")
-    functions = _functions(modules)
-    found = from_sympy(expr, args, name="formula", functions=functions)
-    assert isinstance(found, Formula)
+    from yota.interop.sympy_modules import program_with
+
+    found = formula(*program_with(modules, expr, args, use_imps=use_imps))
     found.__module__ = str(sys._getframe(1).f_globals.get("__name__", ""))
-    if not use_imps and any(name not in functions for name, _ in found.implementations):
-        raise ArgumentError("use_imps=False leaves a function without its implementation; give it one in modules")
     front: Callable[..., Any] = _lambdified(found, target, strict, effort).front
     return front
-
-
-def _functions(modules: Any) -> dict[str, Callable[..., Any]]:
-    """The functions in ``modules``, in the format of sympy's lambdify; the first ones take precedence."""
-    found: dict[str, Callable[..., Any]] = {}
-    for each in reversed(modules if isinstance(modules, (list, tuple)) else [] if modules is None else [modules]):
-        if isinstance(each, Mapping):
-            found.update(each)
-        elif each not in _MODULES:
-            raise ArgumentError(f"modules={each!r:.40} is not among {_MODULES}, nor a dict of functions by name")
-    return found
 
 
 def _lambdified(found: Formula, *options: Any) -> Lambdified:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partialmethod
 from typing import Any
 
@@ -19,15 +19,18 @@ from yota.rules.language.model import Call, Expression, Literal, Name
 from yota.rules.registry import registry
 
 _KEYWORDS = frozenset(keyword.kwlist)
+_DOUBLE = 53
+"""Bits of a double's significand."""
 
 
 class ProgramReader(Steps, Reader):
     """Converts sympy expressions to steps."""
 
-    def __init__(self, names: Mapping[Any, str], implementations: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, names: Mapping[Any, str], functions: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__()
         self.names = dict(names)
-        self.implementations = dict(implementations)
+        self.functions = functions
+        self.implementations: dict[str, Callable[..., Any]] = {}
         self.counted: set[str] = set()
         self._known: dict[Any, Expression] = {}
 
@@ -46,9 +49,29 @@ class ProgramReader(Steps, Reader):
         return expression is sympy.I or bool(power and expression.exp.is_Rational and not expression.exp.is_Integer)
 
     def _literal(self, number: Any) -> Expression:
-        if number.is_extended_real and not number.is_finite:
+        if number in self.constants:
+            return self.constants[number]
+        if number is sympy.nan or (number.is_extended_real and not number.is_finite):
             return Literal(float(number))
+        if number.is_Float and number._prec < _DOUBLE:
+            # The decimal digits, as code of sympy's has them.
+            return Literal(float(str(number)))
         return super()._literal(number)
+
+    def _power(self, expression: Any) -> Expression:
+        root = "sqrt" in self.functions and expression.exp == sympy.S.Half
+        return self._implemented("sqrt", [self.read(expression.base)]) if root else super()._power(expression)
+
+    def _implemented(self, name: str, parts: Iterable[Expression], own: Callable[..., Any] | None = None) -> Expression:
+        """A call of a function that has no rule, by a name that no primitive has."""
+        self.implementations[f"{name}()"] = own or self.functions[name]
+        return self.call(f"{name}()", *parts)
+
+    def named(self, name: str, parts: Sequence[Expression], *, whole: bool = False) -> Expression | None:
+        """A function by its name, of the given ones or of sympy's."""
+        if name in self.functions:
+            return self._implemented(name, parts)
+        return super().named(name, parts, whole=whole)
 
     def symbol(self, symbol: Any) -> Expression:
         """The name of a symbol."""
@@ -69,9 +92,9 @@ class ProgramReader(Steps, Reader):
         if reader is not None:
             return reader(expression)  # type: ignore[no-any-return]
         name = kind.__name__
-        known = kind.__module__.startswith("sympy.") and any(
-            name in each for each in (CHAINS, FORMS, BY_HAND, primitives_by_name())
-        )
+        if not kind.__module__.startswith("sympy.") and expression.is_Function:
+            return self._AppliedUndef(expression)
+        known = any(name in each for each in (self.functions, CHAINS, FORMS, BY_HAND, primitives_by_name()))
         found = None
         if known:
             parts = [*map(self.read, expression.args)]
@@ -94,17 +117,17 @@ class ProgramReader(Steps, Reader):
 
     def _AppliedUndef(self, expression: Any) -> Expression:  # noqa: N802
         name = expression.func.__name__
-        implementation = getattr(expression.func, "_imp_", None)
-        if name not in self.implementations and implementation is not None:
-            self.implementations[name] = implementation
-        if name not in self.implementations:
-            known = registry()
-            if not known.knows(name) or known.rules(name)[0].kind == "tensor":
-                raise ArgumentError(
-                    f"the function {name} has neither an implementation nor a rule; give it one: yota.diffrule(...),\n"
-                    f"    from_sympy(..., functions={{{name!r}: f}}) or sympy's implemented_function"
-                )
-        return self.call(name, *map(self.read, expression.args))
+        parts = [*map(self.read, expression.args)]
+        own = getattr(expression.func, "_imp_", None)
+        if name in self.functions or own is not None:
+            return self._implemented(name, parts, None if name in self.functions else own)
+        known = registry()
+        if not known.knows(name) or known.rules(name)[0].kind == "tensor":
+            raise ArgumentError(
+                f"the function {name} has neither an implementation nor a rule; give it one: yota.diffrule(...),\n"
+                f"    from_sympy(..., functions={{{name!r}: f}}) or sympy's implemented_function"
+            )
+        return self.call(name, *parts)
 
     def _ImaginaryUnit(self, expression: Any) -> Expression:  # noqa: N802
         return Literal(1j)
@@ -174,7 +197,7 @@ class ProgramReader(Steps, Reader):
     _Subs = _DotProduct = _UnevaluatedExpr = _Derivative
 
     def _text(self, text: str) -> Expression:
-        found, symbols, counted = read_text(text, self)
+        found, symbols, counted = read_text(text, self, frozenset(self.names.values()))
         known = {name: str(symbol) for symbol, name in self.names.items()}
         for name in symbols:
             if known.get(name) != name:
@@ -204,9 +227,15 @@ _READ = frozenset(name for name in vars(ProgramReader) if name.startswith("_") a
 
 
 def program(
-    expressions: Any, symbols: Any, name: str, functions: Mapping[str, Callable[..., Any]]
+    expressions: Any,
+    symbols: Any,
+    name: str,
+    functions: Mapping[str, Callable[..., Any]],
+    constants: Mapping[Any, Literal] | None = None,
 ) -> tuple[Program, tuple[tuple[str, Callable[..., Any]], ...]]:
     """The program of expressions, with their functions by name.
+
+    constants: values of constants that have others than sympy's, by the constant and by its name in a text.
 
     Raises ArgumentError if they contain an unknown function or symbol.
     """
@@ -215,6 +244,7 @@ def program(
     given = symbols if isinstance(symbols, (list, tuple, sympy.Tuple)) else (symbols,)
     arguments = [_argument(each, place, names) for place, each in enumerate(given)]
     reader = ProgramReader(names, functions)
+    reader.constants = constants or {}
     try:
         result = reader.result(expressions)
     except RecursionError:
@@ -222,9 +252,7 @@ def program(
     except RuleError as fault:
         raise ArgumentError(str(fault)) from None
     arguments = [_with_kinds(each, reader.counted) for each in arguments]
-    used = {call.function for _, call in reader.steps}
-    pairs = tuple((each, f) for each, f in reader.implementations.items() if each in used)
-    return Program(name, tuple(arguments), tuple(reader.steps), result), pairs
+    return Program(name, tuple(arguments), tuple(reader.steps), result), tuple(reader.implementations.items())
 
 
 def _argument(given: Any, place: int, names: dict[Any, str]) -> Argument:
