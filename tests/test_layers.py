@@ -21,6 +21,7 @@ DOORS = {
         "optimize/polynomials/symbolic",
         "transform/sizes/size_expressions",
         "interop/sympy_import",
+        "interop/sympy_modules",
         "interop/sympy_export",
     ),
     "mpmath": ("rules/algebras/digits",),

@@ -386,8 +386,9 @@ def _number(value: Any) -> Any:
 @cache
 def _functions() -> Mapping[str, Callable[..., Any]]:
     """Sympy functions by primitive names: those of rules, and those read as one primitive."""
-    kinds = {name: getattr(sympy, other, None) for other, name in CHAINS.items()}
-    found: dict[str, Any] = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
+    # Sympy also has plain functions named maximum and minimum.
+    kinds = [(name, getattr(sympy, other, None)) for other, name in CHAINS.items()]
+    found: dict[str, Any] = {name: kind for name, kind in kinds if isinstance(kind, type)}
     for name in FORMS:
         read = form(name)
         letters = [each.id for each in read.arguments if isinstance(each, Name)] if isinstance(read, Call) else []
