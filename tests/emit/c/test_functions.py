@@ -138,6 +138,25 @@ def test_functions_of_two_numbers(dtype: str) -> None:
             raise AssertionError(name) from error
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 8, 15, 17, 33])
+def test_choices_of_two_numbers_in_vectors_and_their_tails(dtype: str, size: int) -> None:
+    """NaN, infinities and zeros at every place of a vector; equal zeros keep their sign."""
+    special = [np.nan, 0.0, -0.0, np.inf, -np.inf, 1.5, -1.5]
+    pairs = np.array(list(itertools.product(special, special)), dtype)
+    tape = of_arrays(list(EITHER_ZERO), 2, (size,), dtype)
+    function = compiled(tape)
+    for first in range(len(pairs)):
+        left, right = np.roll(pairs, -first, axis=0)[:size].T.copy()
+        alike = np.signbit(left) == np.signbit(right)
+        for name, found in zip(EITHER_ZERO, function(left, right), strict=True):
+            expected = getattr(np, name)(left, right)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+            known = alike & ~np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(expected)[known], err_msg=name)
+
+
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
 def test_complex_functions(dtype: str) -> None:
     parts = np.random.default_rng(0).uniform(-2, 2, (2, 50))
