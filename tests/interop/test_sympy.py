@@ -229,6 +229,15 @@ def test_a_sum_of_arrays_keeps_their_axes() -> None:
     assert yota.from_sympy(Sum(X[i], (i, 0, n - 1)), (X, n))(np.zeros(0), 0) == 0
 
 
+def test_short_sums_of_powers_are_written_out() -> None:
+    expression = Sum(y * x**i / sympy.factorial(i), (i, 0, 12))
+    f = yota.from_sympy(expression, (x, y))
+    assert not any(call.function == "index" for _, call in f.program.steps)
+    close(f(0.3, 0.7), numbers(expression.doit(), POINT).real)
+    close(yota.gradient(f)(0.3, 0.7), numbers(expression.doit().diff(x), POINT).real)
+    assert yota.from_sympy(Sum(x / i, (i, 0, 2)), x)(1.0) == np.inf
+
+
 def test_bounds_that_have_no_meaning_are_refused() -> None:
     f = yota.from_sympy(Sum(X[i], (i, 0, n - 1)), (X, n))
     with pytest.raises(ArgumentError, match="pass an int, not 2"):

@@ -19,6 +19,8 @@ from yota.rules.language.model import Call, Expression, Literal, Name
 from yota.rules.registry import registry
 
 _KEYWORDS = frozenset(keyword.kwlist)
+_MOST_WRITTEN = 32
+"""Largest number of terms of a sum that become terms of the program."""
 _DOUBLE = 53
 """Bits of a double's significand."""
 
@@ -148,6 +150,12 @@ class ProgramReader(Steps, Reader):
         (symbol, low, high), inner = limits[-1], limits[:-1]
         if not (low.is_finite is not False and high.is_finite is not False):
             raise ArgumentError(f"{expression} has infinitely many terms; give it bounds, or sympy's .doit()")
+        if function == "sum" and not inner and low.is_Integer and high.is_Integer and 0 <= high - low < _MOST_WRITTEN:
+            # The powers of a symbol are products, where those by an array of exponents are not.
+            terms = () if body.has(sympy.Indexed, sympy.MatrixExpr) else range(int(low), int(high) + 1)
+            written = sympy.Add(*(body.subs(symbol, each) for each in terms))
+            if terms and body.has(symbol) and not written.has(sympy.zoo, sympy.nan):
+                return self.read(written)
         outer, names = self._known, dict(self.names)
         index = self.index(self._counted(low), self._counted(high))
         # The same symbol may be another index inside.
