@@ -233,8 +233,9 @@ def test_short_sums_of_powers_are_written_out() -> None:
     expression = Sum(y * x**i / sympy.factorial(i), (i, 0, 12))
     f = yota.from_sympy(expression, (x, y))
     assert not any(call.function == "index" for _, call in f.program.steps)
-    close(f(0.3, 0.7), numbers(expression.doit(), POINT).real)
-    close(yota.gradient(f)(0.3, 0.7), numbers(expression.doit().diff(x), POINT).real)
+    at = {x: 3.0, y: 0.7}
+    close(f(3.0, 0.7), numbers(expression.doit(), at).real)
+    close(yota.gradient(f)(3.0, 0.7), numbers(expression.doit().diff(x), at).real)
     assert yota.from_sympy(Sum(x / i, (i, 0, 2)), x)(1.0) == np.inf
 
 
@@ -499,6 +500,16 @@ def test_whole_numbers_need_no_code_of_their_own() -> None:
     f = yota.lambdify(x, x**2 + 1, target="numpy")
     assert [f(each) for each in (1, 2, 3, 4.0)] == [2.0, 5.0, 10.0, 17.0]
     assert len(f.info().compilations) == 1
+
+
+def test_an_argument_that_is_the_result_is_not_copied() -> None:
+    for args, given in ((x, (np.arange(3.0),)), ((y, x), (1.0, np.arange(3)))):
+        f, theirs = yota.lambdify(args, x), sympy.lambdify(args, x)
+        for _ in range(3):
+            assert f(*given) is theirs(*given)
+        assert f(*[2.0] * len(given)) == 2.0
+        with pytest.raises(TypeError):
+            f(*given, 1.0)
 
 
 def test_strict_lambdify_has_the_bits_of_numpy() -> None:
