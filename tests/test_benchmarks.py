@@ -140,8 +140,8 @@ def test_timing_takes_turns() -> None:
     order: list[str] = []
     calls = {name: Call(order.append, (name,)) for name in "ab"}
     timings = interleave(calls, repeats=2, shortest=0.0)
-    # Two calls each to calibrate, then two rounds, the second in the other order.
-    assert order == ["a", "a", "b", "b", "a", "b", "b", "a"]
+    # Four calls each to calibrate, then two rounds, the second in the other order.
+    assert "".join(order) == "aaaa" + "bbbb" + "ab" + "ba"
     assert [timing.loops for timing in timings.values()] == [1, 1]
 
 
