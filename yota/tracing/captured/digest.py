@@ -48,8 +48,9 @@ class _Everything(Reach):
         return value
 
     def _code(self, code: types.CodeType, names: dict[str, Any], *, ran: bool = False) -> list[Any]:
+        was_known = self._knows(code)
         found = super()._code(code, names, ran=ran)
-        if any(code is known for known in self.codes):
+        if self._knows(code) and not was_known:
             self.running += [Running(inner, names) for inner in nested(code)]
             if any(each not in sys.modules for each in mentions(code).modules):
                 raise NoDigest("a module that is not loaded yet")

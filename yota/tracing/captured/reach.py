@@ -155,7 +155,7 @@ class Reach:
             found = self._code(value.code, value.names, ran=True)
             for each in map(value.names.get, mentions(value.code).names):
                 if isinstance(each, types.FunctionType):
-                    # What it calls may have run, too, without that anything was recorded.
+                    # A function that it names may have run, although nothing was recorded in it.
                     found += self._code(original_code(each), each.__globals__, ran=True)
             return found
         if isinstance(value, types.ModuleType):
