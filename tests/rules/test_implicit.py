@@ -160,6 +160,14 @@ def test_the_adjoint_of_arrays_is_one_linear_system(flows, size, target):
     np.testing.assert_allclose(bent, -slopes.T @ np.diag(4.2 * y * adjoint) @ slopes, rtol=1e-10, atol=1e-13)
 
 
+def test_one_variable_as_two_operands(flows):
+    yota.diffrule(BALANCE.replace("c: Real", "c: RealArray[n]"))
+    b = np.array([1.0, 2.0, 0.5])
+    loss = lambda b: np.sum(flows.balance(np.eye(3), b, b))
+    y = balance(np.eye(3), b, b)
+    np.testing.assert_allclose(yota.gradient(loss)(b), (1 - y**3) / (1 + 3 * b * y**2), rtol=1e-13)
+
+
 def test_keywords_and_batches_of_arrays(flows):
     yota.diffrule(BALANCE)
     A = np.array([[3.0, 1.0], [0.0, 2.0]])

@@ -70,8 +70,9 @@ class Implicit:
         for kind, number in self.given:
             given.append(op.operands[number] if kind == "operand" else item_of(builder, op.result, number))
         inlined = emitted(builder, self.tape, given)
-        names = [(given[1 + k], op.operands[n]) for k, (kind, n) in enumerate(self.given) if kind == "operand"]
-        wrt = [each for each, _ in names if each in active]
+        # One variable may be several operands; `reverse` gives the whole adjoint of each.
+        operands = dict.fromkeys(op.operands[number] for kind, number in self.given if kind == "operand")
+        wrt = [each for each in operands if each in active]
         found: list[tuple[int, int]] = []
         seeds: dict[int, int] = {}
         for output, number in zip(inlined.outputs[1:], self.results, strict=True):
