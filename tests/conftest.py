@@ -13,10 +13,31 @@ os.environ.setdefault("YOTA_VERIFY", "1")
 os.environ.setdefault("YOTA_CACHE_DIR", tempfile.mkdtemp(prefix="yota-tests-"))
 # Functions are traced in each test, whatever other tests have traced.
 os.environ.setdefault("YOTA_CACHE", "off")
+# JAX, with which results are compared, compiles in less time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+
+def pytest_configure() -> None:
+    """Compile C as very long files are: in less time, to slower code. `tests/emit/c` compiles it as for users."""
+    from yota.run.machine import compiler
+
+    compiler._QUICK = 0
 
 
 def pytest_collection_finish() -> None:
     """Leave the modules and the tests themselves, millions of objects, out of every garbage collection."""
+    gc.set_threshold(20_000, 10, 10)
+    _set_aside()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """After the tests of a file, leave out what they keep in caches too."""
+    if nextitem is not None and nextitem.path != item.path:
+        _set_aside()
+
+
+def _set_aside() -> None:
     gc.collect()
     gc.freeze()
 

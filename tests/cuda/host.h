@@ -2,13 +2,15 @@
  * Runs CUDA kernels on the host: one fibre for each thread of a block, block after block. A barrier that only some
  * threads reach stops the program. ThreadSanitizer is told that fibres are threads, which barriers alone put in order.
  */
-#pragma once
+#ifndef HOST_H
+#define HOST_H
 
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -160,9 +162,11 @@ namespace host {
 
 enum State { READY, AT_BLOCK, AT_WARP, DONE };
 
+constexpr size_t STACK = 1 << 16;
+
 struct Fibre {
     ucontext_t context;
-    std::vector<char> stack = std::vector<char>(1 << 16);
+    std::unique_ptr<char[]> stack{new char[STACK]};
     State state = READY;
     void *shadow = nullptr;
     bool begun = false;
@@ -179,7 +183,9 @@ static jmp_buf scheduler_place;
 static void *scheduler_shadow;
 static const void *scheduler_stack;
 static size_t scheduler_size;
+/* Those of the largest block so far; `count` of them are the threads of the block that runs now. */
 static std::vector<Fibre> fibres;
+static unsigned count;
 static std::vector<uint64_t> slots;
 static void (*running)(void *);
 static void *closure;
@@ -253,7 +259,7 @@ HOST_UNWATCHED static void resume(Fibre &each)
     __tsan_switch_to_fiber(each.watched, __tsan_switch_to_fiber_no_sync);
     swapcontext(&scheduler, &each.context);
 #elif defined __SANITIZE_ADDRESS__
-    left(&scheduler_shadow, each.stack.data(), each.stack.size());
+    left(&scheduler_shadow, each.stack.get(), STACK);
     swapcontext(&scheduler, &each.context);
     arrived(scheduler_shadow, nullptr, nullptr);
 #else
@@ -272,20 +278,23 @@ HOST_UNWATCHED static void body()
     __tsan_acquire(&begun_mark);
 #endif
     arrived(nullptr, &scheduler_stack, &scheduler_size);
-    running(closure);
-    wait(DONE);
+    /* Each round is a block. */
+    for (;;) {
+        running(closure);
+        wait(DONE);
+    }
 }
 
 static inline void sync_block()
 {
-    if (fibres.empty())
+    if (count == 0)
         stop("a barrier in a kernel that was said to have none");
     wait(AT_BLOCK);
 }
 
 static inline void sync_warp()
 {
-    if (fibres.empty())
+    if (count == 0)
         stop("a shuffle in a kernel that was said to have none");
     wait(AT_WARP);
 }
@@ -305,7 +314,7 @@ template <class Run> HOST_UNWATCHED static void block(unsigned index, unsigned b
 {
 #ifdef __SANITIZE_THREAD__
     scheduler_watched = __tsan_get_current_fiber();
-    if (fibres.size() != threads)
+    if (fibres.size() < threads)
         for (Fibre &each : fibres)
             __tsan_destroy_fiber(each.watched);
 #else
@@ -313,23 +322,30 @@ template <class Run> HOST_UNWATCHED static void block(unsigned index, unsigned b
     blockDim = {threads, 1, 1};
     gridDim = {blocks, 1, 1};
 #endif
-    if (fibres.size() != threads)
+    if (fibres.size() < threads)
         fibres = std::vector<Fibre>(threads);
+    count = threads;
     slots.assign(threads, 0);
     closure = &run;
     running = [](void *given) { (*static_cast<Run *>(given))(); };
-    for (Fibre &each : fibres) {
-        getcontext(&each.context);
-        each.context.uc_stack.ss_sp = each.stack.data();
-        each.context.uc_stack.ss_size = each.stack.size();
-        each.context.uc_link = nullptr;
+    for (unsigned thread = 0; thread < threads; thread++) {
+        Fibre &each = fibres[thread];
         each.state = READY;
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+        /* What is watched begins anew in each block. */
         each.begun = false;
-        makecontext(&each.context, body, 0);
+#endif
+        if (!each.begun) {
+            getcontext(&each.context);
+            each.context.uc_stack.ss_sp = each.stack.get();
+            each.context.uc_stack.ss_size = STACK;
+            each.context.uc_link = nullptr;
+            makecontext(&each.context, body, 0);
+        }
 #ifdef __SANITIZE_THREAD__
         if (!each.watched)
             each.watched = __tsan_create_fiber(0);
-        each.places = {{unsigned(&each - fibres.data()), 0, 0}, {index, 0, 0}, {threads, 1, 1}, {blocks, 1, 1}};
+        each.places = {{thread, 0, 0}, {index, 0, 0}, {threads, 1, 1}, {blocks, 1, 1}};
         each.barriers[0] = each.barriers[1] = 0;
 #endif
     }
@@ -403,7 +419,7 @@ static void call(void (*kernel)(Types...), unsigned blocks, unsigned threads, bo
     auto run = [=] { kernel(*static_cast<Types *>(arguments[Numbers])...); };
 #ifndef __SANITIZE_THREAD__
     if (!barriers) {
-        fibres.clear();
+        count = 0;
         blockDim = {threads, 1, 1};
         gridDim = {blocks, 1, 1};
         for (unsigned index = 0; index < blocks; index++)
@@ -426,3 +442,5 @@ static void launch(void (*kernel)(Types...), unsigned blocks, unsigned threads, 
 }
 
 } // namespace host
+
+#endif

@@ -22,6 +22,8 @@ from yota.run.machine.signals import StaleTape
 
 HERE = Path(__file__).parent
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-Werror")
+COMMAND = ("g++", "-std=c++20", "-ffp-contract=off", *WARNINGS)
+LIBRARY = (*COMMAND, "-shared", "-fPIC")
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to run kernels on the host")
 
 
@@ -56,18 +58,31 @@ def _without_assembly(code: str) -> str:
     return code
 
 
+@cache
+def _parsed() -> Path:
+    """A folder with `host.h` as the compiler keeps it: parsing takes most of the time of a small file."""
+    folder = Path(tempfile.mkdtemp(prefix="parsed-", dir=_folder()))
+    _compile([*LIBRARY, "-x", "c++-header", str(HERE / "host.h"), "-o", str(folder / "host.h.gch")])
+    return folder
+
+
+def _compile(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
 def build(text: str, *options: str, kind: str = "so") -> Path:
     """The compiled file of a text."""
-    command = ["g++", "-std=c++20", "-ffp-contract=off", f"-I{HERE}", *WARNINGS, *options]
     if kind == "so":
-        command += ["-shared", "-fPIC"]
+        command = [*LIBRARY, f"-I{_parsed()}", f"-I{HERE}", *options]
+    else:
+        command = [*COMMAND, f"-I{HERE}", *options]
     key = hashlib.sha256("\0".join([*command, text]).encode()).hexdigest()[:24]
     output = _folder() / f"{key}.{kind}"
     if not output.exists():
         file = output.with_suffix(".cpp")
         file.write_text(text)
-        done = subprocess.run([*command, str(file), "-o", str(output)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[:4000]
+        _compile([*command, str(file), "-o", str(output)])
     return output
 
 

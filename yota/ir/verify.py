@@ -22,24 +22,27 @@ def verify(tape: Tape) -> Tape:
 
     Raises TapeError if it is not valid; the message names the op.
     """
+    types = tape.types
     defined = {entry.variable for entry in tape.inputs} | set(tape.constants)
     for op in tape.ops:
-        for operand in op.operands:
-            if operand not in defined:
-                raise TapeError(f"{op.name} -> %{op.result} uses %{operand} before it is defined")
-        if op.result in defined:
-            raise TapeError(f"%{op.result} is defined twice, the second time by {op.name}")
-        if op.result not in tape.types:
-            raise TapeError(f"%{op.result} has no type")
-        defined.add(op.result)
-        tuple(map(verify, op.regions))
-        if op.access == AccessMap.CALL:
+        primitive, operands, result = op.primitive, op.operands, op.result
+        if not defined.issuperset(operands):
+            operand = next(each for each in operands if each not in defined)
+            raise TapeError(f"{op.name} -> %{result} uses %{operand} before it is defined")
+        if result in defined:
+            raise TapeError(f"%{result} is defined twice, the second time by {op.name}")
+        if result not in types:
+            raise TapeError(f"%{result} has no type")
+        defined.add(result)
+        if primitive.typed is not None:
+            tuple(map(verify, op.regions))
+        if primitive.access == AccessMap.CALL:
             continue  # of any function at all
-        shape = infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape
+        shape = infer(primitive, tuple([types[v] for v in operands]), op.static).shape
         # The number of true elements depends on values; the type has the recorded number.
-        if tape.types[op.result].shape != shape and op.semantics.positions != Positions.TRUE:
-            found = f"has type {tape.types[op.result]}, but its operands give shape {shape}"
-            raise TapeError(f"{op.name} -> %{op.result} {found}")
+        if types[result].shape != shape and op.semantics.positions != Positions.TRUE:
+            found = f"has type {types[result]}, but its operands give shape {shape}"
+            raise TapeError(f"{op.name} -> %{result} {found}")
     for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
         if variable not in defined:
             raise TapeError(f"%{variable} is returned or guarded, and nothing defines it")
