@@ -10,18 +10,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 __all__ = ["limited", "quiet"]
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing is printed, and nothing warned of."""
+    """Nothing is printed, and nothing warned of; how errors are handled is as before afterwards."""
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
         np.errstate(all="ignore"),
+        scipy.special.errstate(all="ignore"),
     ):
         warnings.simplefilter("ignore")
         yield

@@ -43,6 +43,23 @@ def test_limits_and_closures():
     assert yota.hessian(lambda b: area(1.3, b))(0.8) == pytest.approx(-1.3 * math.sin(1.04), rel=1e-8)
 
 
+def test_an_integrand_that_takes_arrays_is_recorded_once():
+    sizes = []
+
+    def integrand(x, a):
+        sizes.append(np.size(x))
+        return np.exp(-a * x)
+
+    tape = yota.trace(lambda a: integrate.quad(integrand, 0.0, 2.0, args=(a,))[0], 0.7)[1]
+    assert sum(op.primitive.name == "exp" and tape.types[op.operands[0]].size > 1 for op in tape.ops) == 1
+    assert sizes.count(1) == 3
+    # Means over the nodes are told from values at the nodes.
+    value, gradient = yota.grad(lambda a: integrate.quad(lambda x: x * a + 0 * np.mean(x) * a, 0, 1)[0], 0.7)
+    assert (value, gradient[0]) == pytest.approx((0.35, 0.5))
+    value, gradient = yota.grad(lambda a: integrate.quad(lambda x: a * np.mean(x), 0, 1)[0], 0.7)
+    assert (value, gradient[0]) == pytest.approx((0.35, 0.5))
+
+
 def test_integrals_of_integrals():
     def area(a, b):
         return integrate.dblquad(lambda y, x: a * x * y**2, 0.0, b, lambda x: x, lambda x: b + 0 * x)[0]

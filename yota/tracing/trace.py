@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _SCALARS = frozenset((bool, int, float, complex))
 _LARGE = 1 << 16
 """Bytes from which the concrete value of an array is freed once nothing in the program refers to it."""
-_SWEPT = 1 << 26
+_SWEPT = 1 << 28
 """Bytes of new arrays after which such values are looked for."""
 _OF_VALUES = (ArithmeticError, np.linalg.LinAlgError)
 """Exceptions that tell of the values of operands."""

@@ -9,7 +9,6 @@ the rest.
 from __future__ import annotations
 
 import contextvars
-import functools
 import inspect
 import itertools
 import math
@@ -168,15 +167,15 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
         value, error = _between(trace, function, b, a)
         return -value, error
     ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, number_of(each)) for each in (a, b)]
-    plain = functools.partial(on_nodes, concrete_function(trace, function))
+    plain = Sampled(concrete_function(trace, function))
     low, high = map(number_of, ends)
     if math.isfinite(high - low) and bool(b - a <= _NARROW * np.abs(a)):
         # Where the old variable is rounded to an end, too much of the range would be left out.
         halves, cut = np.reshape((b - a) / 2, (1,)), 0.0
-        rows = on_nodes(function, (a + b) / 2 + (b - a) / 2 * _NODES)[None]
+        rows = Sampled(function)((a + b) / 2 + (b - a) / 2 * _NODES)[None]
     else:
         nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
-        values = _transformed(functools.partial(on_nodes, function), nodes, *ends)
+        values = _transformed(Sampled(function, plain.takes_arrays), nodes, *ends)
         rows, cut = np.reshape(values, (-1, _COUNT)), abs(values[0]) + abs(values[-1])
     size = np.sum(halves * (np.abs(rows) @ _WEIGHTS))
     rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + cut
@@ -193,20 +192,41 @@ def number_of(value: Any) -> Any:
     return value._value() if is_tracer(value) else value
 
 
-def on_nodes(function: Callable[[Any], Any], x: Any) -> Any:
-    """``function`` for an array: at once if it takes one, else for one number after another."""
-    try:
-        found = function(x)
-        probes = [0, len(x) // 2, len(x) - 1]
-        one = [number_of(function(x[place])) for place in probes]
-        if np.shape(found) == x.shape and np.allclose(number_of(found)[probes], one, rtol=1e-12, equal_nan=True):
+class Sampled:
+    """A function for arrays of nodes: at once if it takes arrays, else for one number after another.
+
+    takes_arrays: whether it does; None to find out at the first nodes.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], takes_arrays: bool | None = None) -> None:
+        self._function, self.takes_arrays = function, takes_arrays
+
+    def __call__(self, x: Any) -> Any:
+        """The values at the nodes, one after another."""
+        found = self._at_once(x) if self.takes_arrays in (True, None) else None
+        if self.takes_arrays is None:
+            self.takes_arrays = found is not None and self._agrees(x, number_of(found))
+        if found is not None and self.takes_arrays:
             return found
-    except (ValueError, TypeError):
-        pass
-    rows = [np.ravel(function(each)) for each in x]
-    if any(len(row) != 1 for row in rows):
-        raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
-    return np.concatenate(rows)
+        rows = [np.ravel(self._function(each)) for each in x]
+        if any(len(row) != 1 for row in rows):
+            raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
+        return np.concatenate(rows)
+
+    def _at_once(self, x: Any) -> Any:
+        try:
+            found = self._function(x)
+        except (ValueError, TypeError):
+            return None
+        return found if np.shape(found) == x.shape else None
+
+    def _agrees(self, x: Any, found: Any) -> bool:
+        """Whether it gives the same for some numbers by themselves."""
+        probes = [0, len(x) // 2, len(x) - 1]
+        one = [np.ravel(number_of(self._function(x[place]))) for place in probes]
+        return all(np.size(each) == 1 for each in one) and bool(
+            np.allclose(found[probes], np.concatenate(one), rtol=1e-12, equal_nan=True)
+        )
 
 
 def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:

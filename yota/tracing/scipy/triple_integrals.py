@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.tracing.implementations import calls_back
-from yota.tracing.scipy.quadrature import diverges, number_of, on_nodes
+from yota.tracing.scipy.quadrature import Sampled, diverges, number_of
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -44,7 +44,7 @@ def _triple(
                 raise trace.unrecorded("scipy.integrate.tplquad with limits that are not finite", "Cut it off.")
             places.append(low + (high - low) * share)
             weight = weight * (high - low)
-        values = on_nodes(functools.partial(_at, func, places[::-1], args), np.arange(count**3))
+        values = Sampled(functools.partial(_at, func, places[::-1], args))(np.arange(count**3))
         value, size = np.sum(weight * values), np.sum(np.abs(weight * values))
         if last is not None and bool(np.abs(value - last) <= _TOLERANCE * size):
             return value, _TOLERANCE * float(number_of(size))
@@ -56,7 +56,7 @@ def _limit(limit: Any, places: Sequence[Any], count: int) -> Any:
     """A limit at all nodes, which may be a function of the outer variables."""
     if not callable(limit):
         return limit * np.ones(count)
-    return on_nodes(lambda node: _at(limit, places, (), node) + 0.0 * places[0][node], np.arange(count))
+    return Sampled(lambda node: _at(limit, places, (), node) + 0.0 * places[0][node])(np.arange(count))
 
 
 def _at(function: Callable[..., Any], places: Sequence[Any], args: Sequence[Any], node: Any) -> Any:
