@@ -212,12 +212,13 @@ def _pruned(tape: Tape, units: list[Growing]) -> list[Growing]:
         for unit in units:
             whole.update(v for member in unit.members for v in member.op.operands if v not in unit.axes)
         for unit in units:
-            needed = set() if unit.extent else set(whole)
+            needed: set[int] = set()
             kept = []
             for member in reversed(unit.members):
                 result = member.op.result
                 view = is_view(member.op, tape.types)
-                stored = result in whole and not view and result not in unit.repeated
+                # A unit of its own keeps what anybody reads, views too.
+                stored = result in whole and not (unit.extent and (view or result in unit.repeated))
                 if result in needed or stored or (unit.extent and result not in unit.axes):
                     needed.update(member.op.operands)
                     kept.append(member)
