@@ -1042,8 +1042,16 @@ WAYS = {
 
 
 @pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
-@pytest.mark.parametrize(("way", "target"), [*((way, "numpy") for way in WAYS), ("value_and_grad", "c")])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "way", "target"),
+    [
+        (name, way, target)
+        for number, name in enumerate(CASES)
+        for way, target in [*((way, "numpy") for way in WAYS), ("value_and_grad", "c")]
+        # Code that is made anew is found as `grad` finds it, and the checks are the same for both targets.
+        if number % 4 == 0 or (way != "made anew" and (target == "numpy" or number % 2))
+    ],
+)
 def test_no_derivative_outlives_a_change(name, way, target):
     f, change = CASES[name]()
     derivative = WAYS[way](f, target)

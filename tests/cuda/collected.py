@@ -22,7 +22,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "empty": ((0, 3), (3,), (0, 1)),
 }
 DTYPES = ("float64", "float32", "complex128")
-EACH = 8
+EACH = 5
 
 
 @cache

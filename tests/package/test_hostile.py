@@ -48,7 +48,7 @@ def of_table(table: Any) -> Any:
     return sum(np.sum(value) for value in table.values() if not isinstance(value, str))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 @example('"""\nimport os\n"""', "\\", "\n\nimport os", "x\\")
 def test_texts(name: str, documentation: str, license: str, qualified: str) -> None:
@@ -59,17 +59,17 @@ def test_texts(name: str, documentation: str, license: str, qualified: str) -> N
     f.__doc__ = documentation
     f.__qualname__ = qualified
     f.__module__ = f"module{qualified}"
-    harmless(str(yota.generate(f, {"x": "float64[3]"}, license=license)))
+    harmless(str(yota.generate(f, {"x": "float64[3]"}, license=license, effort="quick")))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_keys_and_fixed_strings(key: str, fixed: str, name: str) -> None:
     table = {key: np.ones(2), "other": 1.0, "fixed": fixed}
-    harmless(str(yota.generate(of_table, (table,), name=name or None)))
+    harmless(str(yota.generate(of_table, (table,), name=name or None, effort="quick")))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(HOSTILE, HOSTILE)
 def test_source_lines_and_file_names(line: str, filename: str) -> None:
     filename = f"<hostile {filename}>"
@@ -79,7 +79,7 @@ def test_source_lines_and_file_names(line: str, filename: str) -> None:
     exec(compile(source, filename.replace("\x00", ""), "exec"), names)
     shown = [f"{line}\n"] * 5
     linecache.cache[filename.replace("\x00", "")] = (len(source), None, shown, filename)
-    harmless(str(yota.generate(names["f"], {"x": "float64[40]"})))
+    harmless(str(yota.generate(names["f"], {"x": "float64[40]"}, effort="quick")))
 
 
 @settings(max_examples=100, deadline=None)

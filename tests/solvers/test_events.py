@@ -35,9 +35,10 @@ def test_a_fall_ends_on_the_ground(method):
     t, v = np.sqrt(2 * h / g), -np.sqrt(2 * g * h)
     np.testing.assert_allclose(slopes[0], [-t / 2 / g, -t / 2 / g, v / 2 / g, v / 2 / g, 0], rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(slopes[1], [t / 2 / h, t / 2 / h, v / 2 / h, v / 2 / h, 0], rtol=1e-6, atol=1e-8)
-    second = yota.hessian(lambda x: hit(x[0], x[1])[0])(np.array([g, h]))
-    exact = [[0.75 * t / g**2, -0.25 * t / g / h], [-0.25 * t / g / h, -0.25 * t / h**2]]
-    np.testing.assert_allclose(second, exact, rtol=1e-5, atol=1e-8)
+    if method in ("RK45", "BDF"):  # one of the explicit and one of the implicit methods
+        second = yota.hessian(lambda x: hit(x[0], x[1])[0])(np.array([g, h]))
+        exact = [[0.75 * t / g**2, -0.25 * t / g / h], [-0.25 * t / g / h, -0.25 * t / h**2]]
+        np.testing.assert_allclose(second, exact, rtol=1e-5, atol=1e-8)
     if method not in ("Radau", "BDF", "LSODA"):
         found = yota.value_and_grad(lambda g, h: fallen(g, h).y_events[0][0, 1])(g, h)[0]
         assert found == fallen(g, h).y_events[0][0, 1]
@@ -81,7 +82,7 @@ def test_several_events_and_their_times(method):
         return np.sum(one * np.arange(1.0, len(one) + 1)) + np.sum(other**2)
 
     fg = yota.value_and_grad(weighed, wrt=(0, 2))
-    for w, end in ((2.0, 7.0), (2.1, 7.0), (2.0, 9.0)):
+    for w, end in ((2.0, 4.0), (2.1, 4.0), (2.0, 5.0)):
         middle = (np.arange(1, 1 + len(passes(w, end, 0.0).t_events[0])) - 0.5) * np.pi / w
         ends = np.arange(1, 1 + len(passes(w, end, 0.0).t_events[1])) * np.pi / w
         counts = np.arange(1.0, len(middle) + 1)

@@ -159,15 +159,25 @@ def factor(number: int) -> str:
     return number.text.within(ATOM if "/" in number.text else PRODUCT)
 
 
+_PLAIN = frozenset((bool, int, float, complex, str, type(None)))
+"""Classes of values that hold no extents: most parts of types and keywords."""
+
+
 def extents_in(value: Any) -> Iterator[Extent]:
     """The extents in a shape, a type, an index, or a keyword of an op."""
-    if isinstance(value, Extent):
-        yield value
-    elif isinstance(value, (tuple, Record)):
-        for part in value.contents() if isinstance(value, Record) else value:
-            yield from extents_in(part)
-    elif hasattr(value, "extents"):
-        yield from value.extents()
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if type(part) in _PLAIN:
+            continue
+        if isinstance(part, tuple):
+            pending += part[::-1]
+        elif isinstance(part, Record):
+            pending += part.contents()[::-1]
+        elif isinstance(part, Extent):
+            yield part
+        elif hasattr(part, "extents"):
+            yield from part.extents()
 
 
 def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:

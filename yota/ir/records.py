@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, fields
 from typing import Any
+
+
+@functools.cache
+def _names(kind: type[Record]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
 
 
 @dataclass(slots=True)
@@ -15,7 +21,7 @@ class Record:
 
     def contents(self) -> tuple[Any, ...]:
         """The values of the fields in order."""
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return tuple([getattr(self, name) for name in _names(type(self))])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Protocols 0 and 1 of pickle do not know slots.

@@ -60,14 +60,14 @@ def test_each_element_of_a_gradient_has_the_value_from_before_the_write(f: Any, 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("start", [0, 1000, 2000])
 def test_random_writes_have_right_gradients(start: int, target: str, limits: None) -> None:
-    for number in range(start, start + 4):
+    for number in range(start, start + 2):
         agree(number, target, longest=20_000)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_random_writes_have_right_jacobians_and_second_derivatives(kind: str, target: str) -> None:
-    for number in range(3000, 3004):
+    for number in range(3000, 3002):
         agree(number, target, kind, longest=5_000)
 
 
