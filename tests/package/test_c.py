@@ -174,7 +174,7 @@ def test_checks_itself_under_sanitizers(f: Callable[..., Any], args: tuple[Any, 
     module = yota.generate(f, arguments(f, args), target="c", self_test=True)
     for name, text in module.files.items():
         (tmp_path / name).write_text(text)
-    flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", f"-D{f.__name__.upper()}_SELF_TEST"]
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover", f"-D{f.__name__.upper()}_SELF_TEST"]
     words = [COMPILERS[0], *STRICT, *flags, f"{f.__name__}.c", "-o", "check", "-lm"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
     if "libasan" in done.stderr or "sanitize" in done.stderr:

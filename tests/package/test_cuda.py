@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,10 +64,15 @@ def values(specs):
     return found
 
 
+@cache
+def generated(function, *specs):
+    return yota.generate(function, dict(specs), target="cuda")
+
+
 @needs_compiler
 @pytest.mark.parametrize(("function", "specs"), CASES, ids=lambda case: getattr(case, "__name__", ""))
 def test_the_python_file_computes_what_numpy_does(device, function, specs):
-    module = yota.generate(function, specs, target="cuda")
+    module = generated(function, *specs.items())
     launched = loaded(module.files[f"{function.__name__}.py"])
     given = values(specs)
     found = getattr(launched, f"{function.__name__}_value_and_gradient")(
@@ -148,7 +154,7 @@ def _at_a_half(spec):
 @pytest.mark.parametrize("architecture", VIRTUAL)
 def test_nvrtc_compiles_it(architecture):
     for function, specs in CASES:
-        found = compiled(str(yota.generate(function, specs, target="cuda")), architecture)
+        found = compiled(str(generated(function, *specs.items())), architecture, "--Ofast-compile=max")
         assert found.succeeded and not found.log, found.log[:3000]
 
 
@@ -156,7 +162,7 @@ def test_nvrtc_compiles_it(architecture):
 def test_nvcc_compiles_it_alone(tmp_path):
     for function, specs in CASES:
         file = tmp_path / f"{function.__name__}.cu"
-        file.write_text(str(yota.generate(function, specs, target="cuda")))
+        file.write_text(str(generated(function, *specs.items())))
         command = ["nvcc", "-std=c++17", "-Werror", "all-warnings", "-c", str(file), "-o", str(tmp_path / "object")]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:3000]

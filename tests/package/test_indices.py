@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,11 @@ def test_second_derivatives(tmp_path: Path) -> None:
     np.testing.assert_allclose(product, np.tensordot(matrix, v, 2), rtol=1e-11, atol=1e-12)
 
 
+@cache
+def launched(f: Any, *specs: tuple[str, str]) -> Any:
+    return yota.generate(f, dict(specs), target="cuda")
+
+
 @needs_host
 @fixed
 def test_in_cuda(device: Any, f: Any, args: Any, specs: Any) -> None:
@@ -218,7 +224,7 @@ def test_in_cuda(device: Any, f: Any, args: Any, specs: Any) -> None:
 @pytest.mark.parametrize("architecture", VIRTUAL)
 def test_cuda_compiles(architecture: str) -> None:
     for f, given in ((picked, {"x": "float64[300]", "i": "uint8[700]"}), (entries, CASES[6][2])):
-        found = compiled(str(yota.generate(f, given, target="cuda")), architecture)
+        found = compiled(str(launched(f, *given.items())), architecture, "--Ofast-compile=max")
         assert found.succeeded and not found.log, found.log[:3000]
 
 
@@ -227,7 +233,7 @@ def test_cuda_compiles(architecture: str) -> None:
 @pytest.mark.parametrize("f", [picked, piled])
 def test_cuda_tells_what_is_out_of_bounds(device: Any, f: Any, wrong: int) -> None:
     specs = {"x": "float64[5]", "i": "int64[4]"} if f is picked else {"x": "float64[4]", "i": "int64[4]"}
-    module = loaded(yota.generate(f, specs, target="cuda").files[f"{f.__name__}.py"])
+    module = loaded(launched(f, *specs.items()).files[f"{f.__name__}.py"])
     x, i = normal(5 if f is picked else 4), np.array([0, -5, wrong, 4])
     right = on_device(np.array([0, 1, -2, 0]))
     value, slope = getattr(module, f"{f.__name__}_value_and_gradient")(on_device(x), on_device(i))
@@ -293,7 +299,7 @@ def test_under_sanitizers(compiler: str, specs: str, tmp_path: Path) -> None:
     given = {"p": f"float64[{specs},3]", "i": f"int64[{count}]", "j": f"int64[{count}]"}
     yota.generate(bonds, given, target="c").write(tmp_path / "bonds.c")
     (tmp_path / "main.c").write_text(_PROGRAM.replace("SIZES", "" if specs == "3" else "3, 4,"))
-    flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     words = [compiler, *STRICT, *flags, "bonds.c", "main.c", "-o", "check", "-lm"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
     if done.returncode and ("asan" in done.stderr or "ubsan" in done.stderr):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 
 import yota
 from tests.emit.compiled import needs_compiler
-from tests.generated import loaded
+from tests.generated import lint, loaded
 from tests.package.test_c import built, built_extension
 from tests.package.test_sizes_in_c import called
 from yota.errors import ArgumentError
@@ -225,8 +223,4 @@ def test_further_axes_stand_at_the_end() -> None:
 def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
     for f, specs in CASES[:3]:
         yota.generate(f, specs).write(tmp_path / f"{f.__name__}.py")
-    for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], ["mypy", "--strict"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    lint(tmp_path)

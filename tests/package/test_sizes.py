@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import yota
-from tests.generated import loaded
+from tests.generated import lint, loaded
 from yota import errors
 from yota.transform.sizes.size_arrays import array_text
 from yota.transform.sizes.size_expressions import samples_of
@@ -498,11 +498,7 @@ def test_modules_check_themselves(specs: Any, tmp_path: Path) -> None:
 def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
     for f, specs, _ in CASES:
         yota.generate(f, specs, self_test=True).write(tmp_path / f"{f.__name__}.py")
-    for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], ["mypy", "--strict"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    lint(tmp_path)
 
 
 def test_sizes_that_divide_as_products_do() -> None:

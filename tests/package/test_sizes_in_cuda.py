@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -102,10 +103,15 @@ def arguments(specs: dict[str, str], sizes: tuple[int, ...]) -> list[Any]:
     return found
 
 
+@cache
+def generated(f: Any, *specs: tuple[str, str]) -> Any:
+    return yota.generate(f, dict(specs), target="cuda")
+
+
 @needs_compiler
 @pytest.mark.parametrize(("f", "specs", "sizes"), CASES, ids=lambda case: getattr(case, "__name__", ""))
 def test_values_and_gradients_at_all_sizes(device: Any, f: Any, specs: Any, sizes: Any) -> None:
-    launched = loaded(yota.generate(f, specs, target="cuda").files[f"{f.__name__}.py"])
+    launched = loaded(generated(f, *specs.items()).files[f"{f.__name__}.py"])
     for each in sizes:
         given = arguments(specs, each)
         found = getattr(launched, f"{f.__name__}_value_and_gradient")(*map(on_device, given))
@@ -159,12 +165,12 @@ def test_any_number_of_further_axes(device: Any, capsys: pytest.CaptureFixture[s
 
 @needs_compiler
 def test_sizes_and_shapes_are_checked(device: Any) -> None:
-    launched = loaded(yota.generate(rosenbrock, {"x": "float64[N]"}, target="cuda").files["rosenbrock.py"])
+    launched = loaded(generated(rosenbrock, ("x", "float64[N]")).files["rosenbrock.py"])
     with pytest.raises(ValueError, match="sizes must be N >= 2"):
         launched.rosenbrock(on_device(np.ones(1)))
     with pytest.raises(ValueError, match="sizes must be"):
         launched.rosenbrock(3.0)
-    pair = loaded(yota.generate(mean_square, CASES[0][1], target="cuda").files["mean_square.py"])
+    pair = loaded(generated(mean_square, *CASES[0][1].items()).files["mean_square.py"])
     with pytest.raises(TypeError, match=r"y must be a CuPy array, float64\(2, 3\)"):
         pair.mean_square(on_device(np.ones((2, 3))), on_device(np.ones((3, 2))))
 
@@ -181,7 +187,7 @@ def test_files_check_themselves(device: Any, capsys: pytest.CaptureFixture[str])
 def test_nvrtc_compiles_them() -> None:
     for architecture in VIRTUAL[:1]:
         for f, specs, _ in CASES:
-            found = compiled(str(yota.generate(f, specs, target="cuda")), architecture)
+            found = compiled(str(generated(f, *specs.items())), architecture, "--Ofast-compile=max")
             assert found.succeeded and not found.log, found.log[:3000]
 
 
@@ -194,14 +200,14 @@ def test_nvcc_compiles_the_launchers(tmp_path: Any) -> None:
 
 
 def test_functions_in_cpp_take_and_check_sizes() -> None:
-    text = str(yota.generate(network, CASES[3][1], target="cuda"))
+    text = str(generated(network, *CASES[3][1].items()))
     assert "network_workspace(int64_t H, int64_t D, int64_t B)" in text
     assert "if (H < 1 || D < 1 || B < 1)\n        return cudaErrorInvalidValue;" in text
     assert "Sizes must be H >= 1, D >= 1, B >= 1." in text
 
 
 def test_the_python_file_is_formatted(tmp_path: Any) -> None:
-    text = yota.generate(network, CASES[3][1], target="cuda").files["network.py"]
+    text = generated(network, *CASES[3][1].items()).files["network.py"]
     (tmp_path / "network.py").write_text(text)
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--diff", "--line-length", "100", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -110,5 +110,5 @@ def test_every_function_compiles_for_the_device() -> None:
     texts += [of_arrays(BINARY, 2, (400,), dtype) for dtype in ("float64", "float32")]
     texts += [of_arrays(COMPLEX, 1, (400,), dtype) for dtype in ("complex128", "complex64")]
     for tape in texts:
-        found = compiled(generate(tape).code, "compute_80")
+        found = compiled(generate(tape).code, "compute_80", "--Ofast-compile=max")
         assert found.succeeded and not found.log, found.log[:3000]

@@ -89,5 +89,5 @@ def test_kernels_compute_what_the_tape_says() -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", VIRTUAL)
 def test_kernels_compile_without_warnings(architecture: str) -> None:
-    found = compiled(unit([generate(example()) for example in EXAMPLES]), architecture)
+    found = compiled(unit([generate(example()) for example in EXAMPLES]), architecture, "--Ofast-compile=max")
     assert found.succeeded and not found.log, found.log[:4000]

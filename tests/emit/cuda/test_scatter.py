@@ -77,7 +77,7 @@ def test_atomic_additions_are_cupys() -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", VIRTUAL)
 def test_kernels_compile_without_warnings(architecture: str) -> None:
-    found = compiled(unit([generate(tape) for tape in tapes()]), architecture)
+    found = compiled(unit([generate(tape) for tape in tapes()]), architecture, "--Ofast-compile=max")
     assert found.succeeded and not found.log, found.log[:4000]
 
 
