@@ -45,6 +45,27 @@ class Direct:
             return factors.solve(np.array(b.real), trans) + 1j * factors.solve(np.array(b.imag), trans)
         return factors.solve(np.asarray(b, dtype=data.dtype), trans)
 
+    def step(self, data: Any, rest: Any, rows: Any, columns: Any, largest: float) -> Any:
+        """The solution of the transposed system for ``rest``; None where its condition is ``largest``, or worse."""
+        count = len(rest)
+        most = np.zeros(count)
+        np.maximum.at(most, columns, np.abs(data))
+        try:
+            factors = _kept(self, data, rows, columns, count) if np.all(most) else None
+        except RuntimeError:
+            factors = None
+        if factors is None:
+            return None
+        scaled = np.abs(data) / most[columns]
+        size = np.sqrt(np.max(np.bincount(rows, scaled)) * np.max(np.bincount(columns, scaled)))
+        x = np.cos(np.arange(count))
+        with np.errstate(all="ignore"):
+            for _ in range(3):
+                x = x / np.linalg.norm(x)
+                x = most * factors.solve(factors.solve((most * x).astype(data.dtype), "T"))
+            grown = np.sqrt(np.linalg.norm(x))
+        return factors.solve(np.asarray(rest, data.dtype), "T") if size * grown < largest else None
+
     def factors(self, data: Any, rows: Any, columns: Any, count: int) -> Any:
         """SuperLU's object."""
         kernel = importlib.import_module("scipy.sparse.linalg._dsolve._superlu")

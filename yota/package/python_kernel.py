@@ -20,6 +20,7 @@ from yota.ir import choices, factors, incomplete, integrals, orders
 from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf
 from yota.ir.plain_text import visible
+from yota.ir.solved import REGULAR, SOLVED
 from yota.ir.tape import Tape
 from yota.optimize.pipeline import run
 from yota.package.examples import Integers
@@ -89,6 +90,7 @@ def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = Fal
 
     Raises CodegenError if the tape calls something that only this process has.
     """
+    _refuse_solvers(tape)
     source = generate(run(tape, strict=strict), strict=strict, opening=opening)
     return cut(source, name, constants, opening.sizes)
 
@@ -130,6 +132,17 @@ def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = 
             blocks.append("\n".join([*before, assigned]))
     operations = source.operations.removesuffix("; 0 blocked loops")
     return Kernel(name, tuple(blocks), tuple(imports), operations, tuple(size for size in sizes if size not in idle))
+
+
+def _refuse_solvers(tape: Tape) -> None:
+    """Raise CodegenError for solutions that functions of this process give or check."""
+    for op in tape.ops:
+        if op.primitive in (SOLVED, REGULAR):
+            name = op.keyword("host").name if op.primitive is SOLVED else op.keyword("what")
+            raise CodegenError(
+                f"the equations of {name} are solved by functions of this process, which a module without yota cannot "
+                "have; generate a module of the rest, and call it from code with yota"
+            )
 
 
 def _importable(value: Any) -> tuple[str, str]:
@@ -194,6 +207,7 @@ def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Cons
     Raises CodegenError if the tape calls something that only this process has.
     """
     tape, varying = sized.separated(tapes)
+    _refuse_solvers(tape)
     checks: tuple[str, ...] = ()
     # Sizes for which the function has no value are refused.
     if failed := sized.conditions.failed("or", 2):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from yota.rules.registry import Registry
 
 # Compiled at the first use: code that is read from the private cache needs none of them.
-_HEAD = r'(?m)^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\('
+_HEAD = r'(?m)^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"[^)\n]*\))?[^\n]*\ndef (\w+)\('
 _REST = r"(?:\n+(?:#[^\n]*)?)*\Z"
 Sources: TypeAlias = "Sequence[tuple[Source, tuple[Rule, ...]]]"
 """Texts with the rules that they hold."""

@@ -26,7 +26,8 @@ from yota.solvers.integration_steps import Scheme, Steps, Track
 from yota.solvers.solver_calls import Call
 from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.backward import reverse
-from yota.transform.reverse.implicit_functions import constant, emitted, jacobian, taped
+from yota.transform.reverse.equation_systems import jacobian
+from yota.transform.reverse.tape_parts import constant, emitted, taped
 
 _ROOT = 6**0.5
 _NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])

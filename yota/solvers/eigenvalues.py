@@ -21,7 +21,7 @@ from yota.tracing.current import current, paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
 from yota.tracing.trace import Trace
-from yota.transform.reverse.implicit_functions import emitted, taped
+from yota.transform.reverse.tape_parts import emitted, taped
 from yota.transform.reverse.unbroadcast import match
 
 _REPEATED = 1e-10

@@ -20,7 +20,7 @@ from yota.run.specialise import Target, compile_tape, is_in_c, simplified
 from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track, at_numbers, rate_of
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import paused
-from yota.transform.reverse.implicit_functions import taped
+from yota.transform.reverse.tape_parts import taped
 
 _NUMBER = TensorType(np.dtype(float))
 _TRIALS = 4

@@ -16,7 +16,7 @@ from yota.ir.types import TensorType, type_of
 from yota.rules.registry import Registry
 from yota.solvers.inner import Inner, Missing
 from yota.tracing.current import current, paused
-from yota.transform.reverse.implicit_functions import emitted
+from yota.transform.reverse.tape_parts import emitted
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from yota.ir.types import TensorType
 from yota.solvers.implicit import Host, Solution, played
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, solution_at
-from yota.transform.reverse.implicit_functions import emitted, taped
+from yota.transform.reverse.tape_parts import emitted, taped
 from yota.transform.reverse.unbroadcast import match
 
 _FEWEST = 64

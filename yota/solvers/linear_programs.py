@@ -18,7 +18,8 @@ from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
-from yota.transform.reverse.implicit_functions import Implicit, taped
+from yota.transform.reverse.implicit_functions import Implicit
+from yota.transform.reverse.tape_parts import taped
 
 _NEAR = 1e-8
 """A slack and a multiplier below this, as a part of what they are made of, are zero."""

@@ -21,7 +21,8 @@ from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
-from yota.transform.reverse.implicit_functions import Implicit, emitted, taped
+from yota.transform.reverse.implicit_functions import Implicit
+from yota.transform.reverse.tape_parts import emitted, taped
 from yota.transform.reverse.unbroadcast import match
 
 _EXACT = 1e-12

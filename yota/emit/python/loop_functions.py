@@ -252,7 +252,8 @@ def _content(tape: Tape) -> Hashable:
 
     def static(value: Any) -> Hashable:
         if not isinstance(value, Region):
-            return type(value), repr(value)
+            # The text tells signs of zeros, and does not tell two solvers from each other.
+            return type(value), repr(value), value if isinstance(value, Hashable) else id(value)
         parts = [getattr(value, field.name) for field in fields(value)]
         return tuple([_content(each) if isinstance(each, Tape) else each for each in parts])
 

@@ -148,6 +148,7 @@ class Rule:
         part is computed anyway.
     equation: for an ``@implicit`` rule: what is 0 where the result is the function's value; None for other rules.
     start: where Newton's method starts, for an ``@implicit`` rule that says so.
+    solve: how the linear system of the adjoint is solved, for an ``@implicit`` rule of arrays that says so.
     partials: for an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element; a string in its
         place says why there is none.
     adjoints: for a tensor rule: ``parameter -> adjoint``; for a variadic parameter the expression holds for the item
@@ -177,6 +178,7 @@ class Rule:
     shared: Mapping[str, Expression] = field(default_factory=dict)
     equation: Expression | None = None
     start: Expression | None = None
+    solve: str = ""
     operands: tuple[Parameter, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -188,7 +190,8 @@ class Rule:
     def decorator(self) -> str:
         """The decorator, as it is written."""
         kind = "linear" if self.linear else "implicit" if self.equation is not None else self.kind
-        return f'@{kind}("{self.target}")' if self.target else f"@{kind}"
+        solve = f', solve="{self.solve}"' if self.solve else ""
+        return f'@{kind}("{self.target}"{solve})' if self.target else f"@{kind}"
 
     @property
     def keywords(self) -> tuple[Parameter, ...]:

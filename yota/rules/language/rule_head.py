@@ -12,6 +12,8 @@ from yota.rules.language.model import Domain, Expression, Literal, Parameter
 from yota.rules.language.rule_text import Source
 
 _KINDS = ("elementwise", "implicit", "tensor", "linear", "nodiff")
+SOLVE = ("dense", "sparse", "gmres")
+"""How the linear system of the adjoint of an ``@implicit`` rule for arrays is solved."""
 _DECORATORS = ", ".join(f'@{kind}("module.function")' for kind in _KINDS[:-1]) + f' or @{_KINDS[-1]}("module.function")'
 _DOMAINS = (
     "Real, Real(low, high), Complex, Integer, Integer(low, high), Boolean, Array, Array[..., m, 3], RealArray or Static"
@@ -28,8 +30,8 @@ _LARGEST_EXTENT = 10**9
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 
 
-def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | None]:
-    """Kind and target of the rule."""
+def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | None, str]:
+    """Kind and target of the rule, and how the adjoint's linear system is solved."""
     if len(tree.decorator_list) != 1:
         what = "a rule has one decorator"
         raise source.fault(tree, what, found=f"{len(tree.decorator_list)} decorators", write=_DECORATORS)
@@ -38,7 +40,19 @@ def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | No
     if not isinstance(name, ast.Name) or name.id not in _KINDS:
         what = "the decorator says what kind of rule this is"
         raise source.fault(decorator, what, found=f"@{source.excerpt(decorator)}", write=_DECORATORS)
-    return name.id, _read_target(source, decorator, name.id, tree.name)
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    if keywords and name.id == "implicit":
+        return name.id, _read_target(source, decorator, name.id, tree.name), _read_solve(source, tree, keywords)
+    return name.id, _read_target(source, decorator, name.id, tree.name), ""
+
+
+def _read_solve(source: Source, tree: ast.FunctionDef, keywords: list[ast.keyword]) -> str:
+    known = {each.arg: getattr(each.value, "value", None) for each in keywords}
+    if list(known) != ["solve"] or known["solve"] not in SOLVE:
+        what = f"the keyword of @implicit is solve, and one of {', '.join(map(repr, SOLVE))}"
+        write = f'@implicit("module.{tree.name}", solve="{SOLVE[0]}")'
+        raise source.fault(keywords[0].value, what, found=ast.unparse(keywords[0]), write=write)
+    return str(known["solve"])
 
 
 def _read_target(source: Source, decorator: ast.expr, kind: str, name: str) -> str | None:
@@ -46,7 +60,7 @@ def _read_target(source: Source, decorator: ast.expr, kind: str, name: str) -> s
         return None
     arguments = decorator.args
     value = arguments[0].value if len(arguments) == 1 and isinstance(arguments[0], ast.Constant) else None
-    if decorator.keywords or not isinstance(value, str) or not _TARGET.fullmatch(value):
+    if (decorator.keywords and kind != "implicit") or not isinstance(value, str) or not _TARGET.fullmatch(value):
         what = "the target is one dotted name in quotes"
         raise source.fault(decorator, what, found=f"@{source.excerpt(decorator)}", write=f'@{kind}("module.{name}")')
     return value

@@ -137,7 +137,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
-    kind, target = read_decorator(source, tree)
+    kind, target, solve = read_decorator(source, tree)
     parameters = read_parameters(source, tree)
     results = read_results(source, tree)
     body = _Body(
@@ -186,6 +186,7 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         body.shared,
         body.equation,
         body.start,
+        solve,
     )
     body.close()
     source.mark(rule, tree)

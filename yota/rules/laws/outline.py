@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from yota.rules.language.model import Adjoint, Literal, refusal
 from yota.rules.language.rule_text import show, signature, walk
@@ -87,6 +88,9 @@ def definition(case: Inspection) -> None:
             what = "an @implicit rule for arrays names the function that solves the equation, and no start"
             write = f'@implicit("module.{rule.name}"), and the equation alone'
             raise case.fault(rule.start or rule, what, found=rule.decorator, write=write)
+        if rule.solve and rule.kind != "tensor":
+            what = "an @implicit rule of numbers solves no linear system"
+            raise case.fault(rule, what, found=rule.decorator, write=replace(rule, solve="").decorator)
         if rule.target is None and rule.start is None:
             what = "an @implicit rule without a target says where Newton's method starts"
             write = f'{rule.results[0]} = ..., or name the target: @implicit("module.{rule.name}")'

@@ -109,6 +109,15 @@ def entries(v: Value, y: Value, rows: Value, columns: Value) -> Value:
     return found.sum(1) if len(v.shape) > 1 else found
 
 
+@macro("x")
+def sparse_matmul(data: Value, rows: Value, columns: Value, x: Value) -> Value:
+    """The product with ``x`` of the square matrix that has ``data`` at ``rows`` and ``columns``, else zeros."""
+    shape = x.shape
+    picked = x.do("getitem", columns, index=(GATHER, *(Slice(0, extent) for extent in shape[1:])))
+    found = data.reshape(data.shape[0], *(1 for _ in shape[1:])) * picked
+    return found.do("scatter", rows, shape=shape, indices=((GATHER, *(Slice(0, extent) for extent in shape[1:])),))
+
+
 # -- einsum --------------------------------------------------------------------------------------------------
 
 

@@ -123,7 +123,11 @@ def _operand(
     domain = parameter.domain
     assert domain is not None
     if domain.kind != "array":
-        return np.array([sample(domain, number, stream) for number in range(_EXTENT)])
+        several = np.array([sample(domain, number, stream) for number in range(_EXTENT)])
+        if symmetric:
+            return several
+        # Of an equation between arrays these are positions in arrays, and numbers for all elements.
+        return several % _EXTENT if domain.kind == "integer" else several[0]
     names = domain.dimensions or ("...", "n")
     shape = leading if names[0] == "..." else ()
     axes = [each for each in names if each != "..."]

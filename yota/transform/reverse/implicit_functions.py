@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of, primitive
-from yota.ir.infer import sample
-from yota.ir.inputs import Input, Leaf
 from yota.ir.tape import Op, Tape, TapeBuilder
-from yota.ir.types import TensorType
-from yota.optimize import dce
 from yota.rules.algebras.emitted import Static, expand
 from yota.rules.language.model import Rule
 from yota.rules.registry import Registry
-from yota.tracing.record import record
-from yota.transform.batching.op_batching import batched
-from yota.transform.reverse.loop_adjoints import zeros_like
+from yota.transform.reverse.equation_systems import divided
+from yota.transform.reverse.tape_parts import Reverse, emitted
 from yota.transform.reverse.unbroadcast import match
-
-Reverse: TypeAlias = Callable[..., tuple["int | None", ...]]
-"""`yota.transform.reverse.backward.reverse`, which calls what is here."""
-_FEW = 6
-"""Rows of a matrix up to which each has code of its own."""
 
 
 @dataclass(eq=False)
@@ -40,6 +28,8 @@ class Implicit:
     elementwise: whether each element of the equation is for the element of the solution in its place.
     constant: results whose derivative is zero.
     solution: the result that is the solution.
+    solve: how the adjoint's linear system is solved: ``"dense"``, ``"sparse"`` or ``"gmres"``; empty for what suits the
+        pattern and the size of the matrix.
     """
 
     tape: Tape
@@ -49,6 +39,7 @@ class Implicit:
     constant: frozenset[int] = frozenset()
     reasons: Mapping[int, str] = field(default_factory=dict)
     solution: int = 0
+    solve: str = ""
 
     def adjoints(
         self,
@@ -85,35 +76,22 @@ class Implicit:
             if more is not None:
                 slope = more if slope is None else builder.emit(primitive("add"), (slope, more))
         if slope is not None and wrt:
-            weight = self._weight(name, builder, registry, inlined, given, slope, reverse)
             equation = inlined.outputs[0]
+            weight = divided(
+                name,
+                builder,
+                registry,
+                self.tape,
+                given,
+                equation,
+                slope,
+                reverse,
+                self.solve,
+                elementwise=self.elementwise,
+            )
             rest = list(reverse(inlined, builder, {equation: weight}, wrt, registry))
             found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
         return [(each, match(builder, total, builder.types[each])) for each, total in found]
-
-    def _weight(
-        self,
-        name: str,
-        builder: TapeBuilder,
-        registry: Registry,
-        inlined: Tape,
-        given: Sequence[int],
-        slope: int,
-        reverse: Reverse,
-    ) -> int:
-        """The adjoint of the equation: minus that of the solution, divided by the equation's derivative."""
-        solution, equation = builder.types[given[0]], builder.types[inlined.outputs[0]]
-        single = self.elementwise or solution.size == 1
-        matrix = emitted(builder, jacobian(self.tape, registry, reverse, single=single, what=name), given).outputs[0]
-        static = {"what": name, "elementwise": single}
-        matrix = builder.emit(primitive("regular"), (matrix, inlined.outputs[0], given[0]), static)
-
-        def divided(slope: Any, matrix: Any) -> Any:
-            found = -slope / matrix if single else np.linalg.solve(matrix.T, np.reshape(-slope, (solution.size,)))
-            return np.reshape(found, equation.shape).astype(equation.dtype)
-
-        tape = taped(divided, [builder.types[slope], builder.types[matrix]], registry)
-        return emitted(builder, tape, [slope, matrix]).outputs[0]
 
 
 def equation_adjoints(
@@ -143,81 +121,11 @@ def equation_adjoints(
             f"the equation of {name} ({rule.file}:{rule.line}) has the shape {own.types[rest].shape}, and its result "
             f"{types[0].shape}: there are as many equations as unknowns"
         )
-    implicit = Implicit(own.finish([rest]), [("operand", number) for number in range(len(given))])
+    places = [("operand", number) for number in range(len(given))]
+    implicit = Implicit(own.finish([rest]), places, solve=rule.solve)
     return implicit.adjoints(name, builder, registry, op, adjoints, active, reverse)
-
-
-def jacobian(
-    tape: Tape, registry: Registry, reverse: Reverse, by: int = 0, *, single: bool = False, what: str = ""
-) -> Tape:
-    """The derivative of the first output by an input: its elements where ``single``, or a matrix.
-
-    Raises DifferentiationError if a row is zero anywhere, and the output is the equation of ``what``.
-    """
-    tape = replace(tape, outputs=tape.outputs[:1], guards=())
-    (output,), solution = tape.outputs, tape.inputs[by].variable
-    size, type = tape.types[output].size, tape.types[output]
-    builder = tape.builder()
-
-    def row(seed: int) -> int:
-        (found,) = reverse(tape, builder, {output: seed}, [solution], registry)
-        if found is None and what:
-            raise DifferentiationError(
-                f"the result of {what} has no derivative: an equation of {tape.name} only jumps as the solution moves"
-            )
-        found = zeros_like(builder, solution) if found is None else match(builder, found, builder.types[solution])
-        if single:
-            return found
-        return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})
-
-    if single:
-        return dce.run(builder.finish([row(constant(builder, type, np.ones(type.shape)))]))
-    if size <= _FEW:
-        rows = [row(constant(builder, type, unit)) for unit in _units(type)]
-        return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
-    seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
-    one = dce.run(builder.finish([row(seed)]))
-    many = batched(one, [None] * len(tape.inputs) + [0], type.size, [0])
-    last = many.inputs[-1].variable
-    return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
-
-
-def _units(type: TensorType) -> list[Any]:
-    return list(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))
-
-
-def constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
-    """A constant of a type, as a variable."""
-    array = np.asarray(value, type.dtype)
-    array.flags.writeable = False
-    return builder.constant(array if type.shape else array[()].item() if type.weak else array[()])
 
 
 def _seed(builder: TapeBuilder, seeds: dict[int, int], variable: int, slope: int) -> None:
     known = seeds.get(variable)
     seeds[variable] = slope if known is None else builder.emit(primitive("add"), (known, slope))
-
-
-def emitted(builder: TapeBuilder, tape: Tape, given: Sequence[int]) -> Tape:
-    """The ops of ``tape``, appended to ``builder`` for these variables; as a tape with the builder's variables."""
-    known: dict[int, int] = {}
-    first = len(builder.ops)
-    for entry, variable in zip(tape.inputs, given, strict=True):
-        known[entry.variable] = match(builder, variable, tape.types[entry.variable])
-    for variable, value in tape.constants.items():
-        known[variable] = builder.constant_of(value, tape.types[variable])
-    for op in tape.ops:
-        operands = [known[operand] for operand in op.operands]
-        known[op.result] = builder.emit(op.primitive, operands, op.static, tape.types[op.result])
-    return replace(
-        builder.finish([known[each] for each in tape.outputs]), ops=tuple(builder.ops[first:]), inputs=(), guards=()
-    )
-
-
-def taped(function: Callable[..., Any], types: Sequence[TensorType], registry: Any) -> Tape:
-    """A function of traced values of these types as a tape; it decides nothing by their numbers, which are samples."""
-    leaves = [Leaf(sample(each), number, f"c{number}") for number, each in enumerate(types)]
-    with np.errstate(all="ignore"):
-        tape = record(function, leaves, tuple, registry=registry).tape
-    inputs = tuple(Input(each.variable, number, each.name) for number, each in enumerate(tape.inputs))
-    return replace(tape, inputs=inputs, statics=())

@@ -1,0 +1,168 @@
+"""The linear system of an implicit function's adjoint: by a dense matrix, a sparse one, or products alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yota.errors import DifferentiationError
+from yota.ir.catalog import primitive
+from yota.ir.linear_solvers import Direct, Iterative
+from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.types import TensorType
+from yota.optimize import dce
+from yota.rules.registry import Registry
+from yota.transform.batching.op_batching import batched
+from yota.transform.reverse.krylov import Krylov, pullback, transposed
+from yota.transform.reverse.loop_adjoints import zeros_like
+from yota.transform.reverse.tape_parts import Reverse, constant, emitted
+from yota.transform.reverse.unbroadcast import match
+from yota.transform.sparse.dependence import pattern
+from yota.transform.sparse.products import MOST_PRODUCTS, entries, rows_of, shortest
+
+_FEW = 6
+"""Rows of a matrix up to which each has code of its own."""
+_LEAST_SPARSE, _LARGEST_DENSE = 64, 4096
+"""Unknowns from which on a matrix may be sparse, and up to which it may be dense, where a rule does not say it."""
+_ROWS_IN_PRODUCT = 8
+"""Rows for each product from which on a matrix is sparse."""
+_UNSOLVED = (
+    "the result of {} has no derivative here that GMRES finds: the Jacobian of the equations at the solution is "
+    "singular, or far from regular. An @implicit rule may ask for solve='dense' or solve='sparse'"
+)
+_RESTART, _CYCLES = 100, 20
+"""Vectors that GMRES keeps, and how often it begins anew."""
+
+
+def divided(
+    name: str,
+    builder: TapeBuilder,
+    registry: Registry,
+    tape: Tape,
+    given: Sequence[int],
+    equation: int,
+    slope: int,
+    reverse: Reverse,
+    solve: str,
+    *,
+    elementwise: bool,
+) -> int:
+    """Minus ``slope``, the adjoint of a solution, divided by the derivative of the equation that it solves.
+
+    tape: gives the equation, of the solution and what else it reads.
+    given, equation: the solution and all else, and the equation, as variables of ``builder``.
+    solve: as in `Implicit`.
+    elementwise: whether each element of the equation is for the element of the solution in its place.
+    """
+    solution, type = builder.types[given[0]], builder.types[equation]
+    static = {"what": name, "elementwise": elementwise or solution.size == 1}
+    right = builder.emit(primitive("negative"), (match(builder, slope, solution),))
+
+    def shaped(variable: int, shape: tuple[int, ...]) -> int:
+        return builder.emit(primitive("reshape"), (variable,), {"shape": shape})
+
+    if static["elementwise"]:
+        matrix = emitted(builder, jacobian(tape, registry, reverse, single=True, what=name), given).outputs[0]
+        matrix = builder.emit(primitive("regular"), (matrix, equation, given[0]), static)
+        return match(builder, shaped(builder.emit(primitive("divide"), (right, matrix)), type.shape), type)
+    right = shaped(right, (solution.size,))
+    known = {each.variable: builder.constants.get(one) for each, one in zip(tape.inputs, given, strict=True)}
+    how, places = _chosen(name, tape, {one: value for one, value in known.items() if value is not None}, solve)
+    if how == "gmres":
+        product = pullback(tape, registry, reverse)
+        options = (("rtol", np.finfo(solution.dtype).eps ** (2 / 3)), ("restart", _RESTART), ("maxiter", _CYCLES))
+        solver = Iterative(how, options, None, "")
+        system = Krylov(name, product, transposed(product, registry, reverse, name), solver, _UNSOLVED.format(name))
+        # The iteration for a vector without structure converges only if the matrix is regular.
+        any_seed = constant(builder, type, np.cos(np.arange(type.size)).reshape(type.shape))
+        other = system.emitted(builder, any_seed, given)
+        place = builder.emit(primitive("regular"), (given[0], equation, given[0], other), static)
+        return system.emitted(builder, shaped(right, type.shape), [place, *given[1:]])
+    if how == "sparse":
+        matrix = emitted(builder, _entries(tape, places, registry, reverse), given).outputs[0]
+        heads, tails = builder.constant(places.indices.astype(np.int64)), builder.constant(rows_of(places))
+        matrix = builder.emit(primitive("regular"), (matrix, equation, given[0], heads, tails), static)
+        how_solved = {"solver": Direct(), "transposed": False}
+        found = builder.emit(registry.primitive("sparse_solve"), (matrix, right, heads, tails), how_solved)
+    else:
+        matrix = emitted(builder, jacobian(tape, registry, reverse, what=name), given).outputs[0]
+        matrix = builder.emit(primitive("regular"), (matrix, equation, given[0]), static)
+        across = builder.emit(primitive("transpose"), (matrix,), {"axes": (1, 0)})
+        found = builder.emit(primitive("solve"), (across, right))
+    return match(builder, shaped(found, type.shape), type)
+
+
+def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tuple[str, Any]:
+    """How to solve the system, and the pattern of a sparse matrix."""
+    solution, result = tape.inputs[0].variable, tape.outputs[0]
+    size = tape.types[solution].size
+    large = "gmres" if size > _LARGEST_DENSE else "dense"
+    if tape.types[solution].is_complex or solve in ("dense", "gmres"):
+        return solve or "dense", None
+    if not solve and size < _LEAST_SPARSE:
+        return large, None
+    most = min(MOST_PRODUCTS, size if solve else size // _ROWS_IN_PRODUCT)
+    try:
+        found = pattern(tape, result, solution, known, 4 * MOST_PRODUCTS * size).matrix
+        found.sort_indices()
+        if shortest(found).number <= most:
+            return "sparse", found
+        reason = f"{found.nnz} of {size} x {size} elements are in its pattern"
+    except DifferentiationError:
+        reason = "too many elements depend on each other"
+    if solve:
+        raise DifferentiationError(
+            f"the Jacobian of the equation of {name} is not sparse: {reason}. Index arrays tell the pattern if they "
+            "come from outside of the function, and are no arguments; or write solve='gmres'"
+        )
+    return large, None
+
+
+def _entries(tape: Tape, places: Any, registry: Registry, reverse: Reverse) -> Tape:
+    """The numbers of the derivative of the first output by the first input, at the places of a pattern."""
+    tape = replace(tape, outputs=tape.outputs[:1], guards=())
+    builder = tape.builder()
+    data = entries(builder, tape, tape.inputs[0].variable, shortest(places), registry, reverse)
+    return dce.run(builder.finish([data]))
+
+
+def jacobian(
+    tape: Tape, registry: Registry, reverse: Reverse, by: int = 0, *, single: bool = False, what: str = ""
+) -> Tape:
+    """The derivative of the first output by an input: its elements where ``single``, or a matrix.
+
+    Raises DifferentiationError if a row is zero anywhere, and the output is the equation of ``what``.
+    """
+    tape = replace(tape, outputs=tape.outputs[:1], guards=())
+    (output,), solution = tape.outputs, tape.inputs[by].variable
+    size, type = tape.types[output].size, tape.types[output]
+    builder = tape.builder()
+
+    def row(seed: int) -> int:
+        (found,) = reverse(tape, builder, {output: seed}, [solution], registry)
+        if found is None and what:
+            raise DifferentiationError(
+                f"the result of {what} has no derivative: an equation of {tape.name} only jumps as the solution moves"
+            )
+        found = zeros_like(builder, solution) if found is None else match(builder, found, builder.types[solution])
+        if single:
+            return found
+        return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})
+
+    if single:
+        return dce.run(builder.finish([row(constant(builder, type, np.ones(type.shape)))]))
+    if size <= _FEW:
+        rows = [row(constant(builder, type, unit)) for unit in _units(type)]
+        return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
+    seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
+    one = dce.run(builder.finish([row(seed)]))
+    many = batched(one, [None] * len(tape.inputs) + [0], type.size, [0])
+    last = many.inputs[-1].variable
+    return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
+
+
+def _units(type: TensorType) -> list[Any]:
+    return list(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))

@@ -1,0 +1,137 @@
+"""Linear systems of matrices of which only products are computed, by iterations of SciPy's, at each run of a tape."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from yota.errors import DifferentiationError
+from yota.ir.catalog import item_of, primitive
+from yota.ir.inputs import Input
+from yota.ir.linear_solvers import Iterative
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType
+from yota.optimize import dce
+from yota.optimize.rewrite import cone
+from yota.rules.registry import Registry
+from yota.tracing.current import paused
+from yota.tracing.replay import evaluate
+from yota.transform.reverse.loop_adjoints import zeros_like
+from yota.transform.reverse.tape_parts import Reverse, emitted
+from yota.transform.reverse.unbroadcast import match
+
+
+@dataclass(frozen=True, eq=False)
+class Krylov:
+    """A system of linear equations, as the host of a `solved` op of the right-hand side and what the matrix reads.
+
+    name: of the function whose derivative, or solution, this is.
+    product: takes a vector, and then what the matrix reads; gives the product with the matrix.
+    transposed: the same for the transpose.
+    solver: the iteration.
+    fault: what is said where it does not converge; empty for its own message.
+    """
+
+    name: str
+    product: Tape
+    transposed: Tape
+    solver: Iterative
+    fault: str = ""
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        """The type of the solution, which is the only result."""
+        return (self.product.types[self.product.inputs[0].variable],)
+
+    def on(self, target: Any) -> Krylov:
+        """The system as it is in code for a target."""
+        return self
+
+    def __call__(self, right: Any, *given: Any) -> tuple[Any, ...]:
+        """The solution.
+
+        Raises DifferentiationError if the iteration does not converge.
+        """
+        (type,) = self.types
+        library = importlib.import_module("scipy.sparse.linalg")
+        forward, backward = (partial(_product, tape, type, given) for tape in (self.product, self.transposed))
+        operator = library.LinearOperator((type.size,) * 2, matvec=forward, rmatvec=backward, dtype=type.dtype)
+        with paused():
+            try:
+                found = self.solver.run(operator, np.ravel(right), False)
+            except DifferentiationError:
+                if self.fault:
+                    raise DifferentiationError(self.fault) from None
+                raise
+        return (np.reshape(found, type.shape).astype(type.dtype, copy=False),)
+
+    def adjoints(
+        self,
+        builder: TapeBuilder,
+        registry: Registry,
+        op: Op,
+        adjoints: Mapping[int, int],
+        active: set[int],
+        reverse: Reverse,
+    ) -> list[tuple[int, int]]:
+        """Operands with their adjoints: one more system, with the transpose."""
+        right, *given = op.operands
+        solution = item_of(builder, op.result, 0)
+        other = replace(self, product=self.transposed, transposed=self.product)
+        slope = other.emitted(builder, match(builder, adjoints[0], builder.types[solution]), given)
+        found = [(right, match(builder, slope, builder.types[right]))] if right in active else []
+        inlined = emitted(builder, self.product, [solution, *given])
+        seeds = {inlined.outputs[0]: builder.emit(primitive("negative"), (slope,))}
+        wrt = [each for each in dict.fromkeys(given) if each in active]
+        rest = zip(wrt, reverse(inlined, builder, seeds, wrt, registry), strict=True)
+        return found + [(each, match(builder, total, builder.types[each])) for each, total in rest if total is not None]
+
+    def emitted(self, builder: TapeBuilder, right: int, given: Sequence[int]) -> int:
+        """The solution, as a variable of ``builder``."""
+        return item_of(builder, builder.emit(primitive("solved"), (right, *given), {"host": self}), 0)
+
+
+def _product(tape: Tape, type: TensorType, given: Sequence[Any], v: Any) -> Any:
+    variables = [each.variable for each in tape.inputs]
+    vector = np.reshape(v, type.shape).astype(type.dtype, copy=False)
+    return np.ravel(evaluate(tape, dict(zip(variables, (vector, *given), strict=True)))[0])
+
+
+def pullback(tape: Tape, registry: Registry, reverse: Reverse) -> Tape:
+    """What takes a seed of the first output of ``tape``, and then its inputs; gives the adjoint of the first input."""
+    tape = replace(tape, outputs=tape.outputs[:1], guards=())
+    builder, (result,), first = tape.builder(), tape.outputs, tape.inputs[0].variable
+    seed = builder.input(builder.types[result], 0, "seed")
+    (found,) = reverse(tape, builder, {result: seed}, [first], registry)
+    found = zeros_like(builder, first) if found is None else match(builder, found, builder.types[first])
+    made = dce.run(builder.finish([found]))
+    return _taking(made, [seed, *(each.variable for each in tape.inputs)])
+
+
+def transposed(product: Tape, registry: Registry, reverse: Reverse, what: str) -> Tape:
+    """What gives products with the transpose of the matrix of ``product``.
+
+    Raises DifferentiationError if ``product`` is no linear function of its first input.
+    """
+    made = pullback(product, registry, reverse)
+    seed, vector, *rest = [each.variable for each in made.inputs]
+    if vector in cone(made, made.outputs):
+        raise DifferentiationError(f"{what}: the product of the operator with a vector is not linear in the vector")
+    return _taking(made, [seed, *rest])
+
+
+def _taking(tape: Tape, variables: Sequence[int]) -> Tape:
+    inputs = tuple(Input(each, number, f"x{number}") for number, each in enumerate(variables))
+    return replace(tape, inputs=inputs)
