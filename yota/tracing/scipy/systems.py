@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -106,21 +105,9 @@ def solved_by(factors: Any) -> Callable[..., Any]:
     return solve
 
 
-def _iteration(
-    name: str, trace: Trace, A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any
-) -> tuple[Any, int]:
+def iteration(name: str, trace: Trace, A: Any, b: Any, *, M: Any = None, **options: Any) -> tuple[Any, int]:
+    """The solution by one of SciPy's iterations, of a matrix."""
     sparse = sys.modules["scipy.sparse"]
-    # What `aslinearoperator` makes of a matrix holds it.
-    A = getattr(A, "A", A) if isinstance(A, sparse.linalg.LinearOperator) else A
-    if not (sparse.issparse(A) or isinstance(A, np.ndarray)):
-        raise trace.unrecorded(f"scipy.sparse.linalg.{name} of an operator", "Pass a matrix.")
-    if is_traced([M, getattr(M, "data", None)]):
-        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a traced M", "Leave M out, or pass a plain one.")
-    options = {key: value for key, value in options.items() if value is not None}
-    if options.pop("callback", None) is not None:
-        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a callback", "Leave it out.")
-    # The solution depends on no tolerance; the guard keeps that of the recording.
-    options = {key: value if not is_tracer(value) else _guarded(trace, value) for key, value in options.items()}
     form = A.format if sparse.issparse(A) else "dense"
     matrix = (A if sparse.issparse(A) else sparse.csc_array(trace.traced(A))).tocsc()
     matrix.sum_duplicates()
@@ -128,19 +115,29 @@ def _iteration(
     b = trace.traced(b)
     kind = np.result_type(matrix.dtype, b.dtype, np.float32)
     right = np.ravel(b).astype(kind, copy=False)
-    solver = Iterative(name, _named(options), M, form)
+    solver = iterative(name, trace, M, options, form)
     found = system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
     return np.reshape(found, b.shape), 0
 
 
-def _guarded(trace: Trace, value: Any) -> float:
+def iterative(name: str, trace: Trace, M: Any, options: Mapping[str, Any], form: str = "") -> Iterative:
+    """The iteration with its options; what it cannot have at each run of a tape is refused."""
+    products = M.matvec(np.ones(M.shape[1])) if hasattr(M, "matvec") else getattr(M, "data", None)
+    if is_traced([M, products]):
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a traced M", "Leave M out, or pass a plain one.")
+    options = {key: value for key, value in options.items() if value is not None}
+    if options.pop("callback", None) is not None:
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with a callback", "Leave it out.")
+    # The solution depends on no tolerance; the guard keeps that of the recording.
+    return Iterative(name, _named({key: _guarded(trace, each) for key, each in options.items()}), M, form)
+
+
+def _guarded(trace: Trace, value: Any) -> Any:
+    if not is_tracer(value):
+        return value
     number = float(value._value())
     trace.decide(value._current(), "float", number)
     return number
-
-
-for _name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"):
-    records("scipy.sparse.linalg", _name)(functools.partial(_iteration, _name))
 
 
 @records(

@@ -1,0 +1,61 @@
+"""Iterations of scipy.sparse.linalg whose matrix is an operator, which a function of traced values may be."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from yota.ir.catalog import primitive
+from yota.ir.linear_solvers import Iterative
+from yota.solvers.inner import Function, Inner
+from yota.tracing.current import paused
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_traced
+from yota.tracing.scipy.systems import iteration, iterative
+from yota.tracing.trace import Trace
+from yota.transform.reverse.backward import reverse
+from yota.transform.reverse.krylov import Krylov, transposed
+
+
+def _iteration(
+    name: str, trace: Trace, A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any
+) -> tuple[Any, int]:
+    library = sys.modules["scipy.sparse.linalg"]
+    # What `aslinearoperator` makes of a matrix holds it.
+    A = getattr(A, "A", A) if isinstance(A, library.LinearOperator) else A
+    known = isinstance(A, library.LinearOperator)
+    # Only its products tell whether an operator has traced values.
+    parts = [A.matvec(np.ones(A.shape[1], A.dtype))] if known else [A, getattr(A, "data", None)]
+    if not is_traced([*parts, b, x0, M, getattr(M, "data", None), *options.values()]):
+        with paused():
+            found: tuple[Any, int] = getattr(library, name)(A, b, x0, M=M, **options)
+        return found
+    if known:
+        return _of_products(f"scipy.sparse.linalg.{name}", trace, A, b, iterative(name, trace, M, options))
+    return iteration(name, trace, A, b, M=M, **options)
+
+
+def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> tuple[Any, int]:
+    b = trace.traced(b)
+    kind = np.result_type(A.dtype, b.dtype, np.float32)
+    if kind.kind == "c":
+        raise trace.unrecorded(f"{name} of a complex operator", "Pass a matrix.")
+    inner = Inner(trace)
+    function = Function(inner, A.matvec)
+    function.found([np.ones(A.shape[1], kind)], inner.values())
+    (branch,) = function.branches
+    if branch.tape.guards:
+        raise trace.unrecorded(f"{name} of an operator that decides by numbers", "Write the choice with np.where.")
+    host = Krylov(name, branch.tape, transposed(branch.tape, trace.registry, reverse, name), solver)
+    right = np.ravel(b).astype(kind, copy=False)
+    variables = tuple(map(trace.lift, (right, *(inner.read[place] for place in branch.places))))
+    results = host(*(trace.values[each] for each in variables))
+    (found,) = trace.record(primitive("solved"), variables, {"host": host}, results)
+    return np.reshape(found, b.shape), 0
+
+
+for _name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"):
+    records("scipy.sparse.linalg", _name, always=True)(functools.partial(_iteration, _name))
