@@ -1,5 +1,7 @@
 """Minima and fits of scipy.optimize inside of traced functions, against closed forms and normal equations."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -140,6 +142,57 @@ def test_fits():
     np.testing.assert_allclose(slopes, normal_equations(p, "linear", 1.0)[0], rtol=1e-8, atol=1e-12)
     cost = yota.gradient(lambda y: optimize.least_squares(lambda p: model(T, *p) - y, [1.0, 1.0]).cost)(Y)
     np.testing.assert_allclose(cost, Y - model(T, *p), rtol=1e-5, atol=1e-7)
+
+
+def covariance(y, weights, absolute):
+    """By Newton's method on the gradient of the sum of squares of the exact model; analytic in ``y``."""
+    p = optimize.curve_fit(model, T, np.real(y), sigma=None if weights is None else 1 / np.real(weights))[0] + 0j
+    w = np.ones(len(T)) if weights is None else weights
+    for _ in range(30):
+        a, b = p
+        e = np.exp(-b * T)
+        rest, slopes = w * (model(T, a, b) - y), w * np.stack([e, -a * T * e])
+        bent = np.sum(rest * w * np.array([[0 * e, -T * e], [-T * e, a * T**2 * e]]), axis=-1)
+        p = p - np.linalg.solve(slopes @ slopes.T + bent, slopes @ rest)
+    found = np.linalg.inv(slopes @ slopes.T)
+    return found if absolute else found * np.sum(rest**2) / (len(T) - 2)
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("form", ["none", "vector", "matrix"])
+@pytest.mark.parametrize("method", ["lm", "trf"])
+def test_the_covariance_of_a_fit(absolute, form, method):
+    sigma = 0.1 + T if form != "none" else None
+    weights = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def loss(y, sigma):
+        given = sigma if form != "matrix" else np.diag(sigma**2)
+        options = {"sigma": given, "absolute_sigma": absolute, "method": method, "ftol": 1e-14, "xtol": 1e-14}
+        return np.sum(weights * optimize.curve_fit(model, T, y, **options)[1])
+
+    value = lambda y, sigma: np.sum(weights * covariance(y, None if sigma is None else 1 / sigma, absolute))
+    found, slopes = yota.value_and_grad(loss)(Y, sigma)
+    assert found == pytest.approx(np.real(value(Y, sigma)), rel=1e-4)
+    wanted = [np.imag(value(Y + 1e-30j * e, sigma)) / 1e-30 for e in np.eye(len(T))]
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-4, atol=1e-5 * np.max(np.abs(wanted)))
+    if sigma is not None:
+        slopes = yota.gradient(loss, wrt=1)(Y, sigma)
+        wanted = [np.imag(value(Y, sigma + 1e-30j * e)) / 1e-30 for e in np.eye(len(T))]
+        np.testing.assert_allclose(slopes, wanted, rtol=1e-4, atol=1e-5 * np.max(np.abs(wanted)))
+
+
+def test_covariances_of_other_calls():
+    search = lambda y: optimize.leastsq(
+        lambda p: model(T, *p) - y, [1.0, 1.0], full_output=True, ftol=1e-14, xtol=1e-14
+    )
+    wanted = [np.imag(np.sum(covariance(Y + 1e-30j * e, None, True))) / 1e-30 for e in np.eye(len(T))]
+    found = yota.gradient(lambda y: np.sum(search(y)[1]))(Y)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * np.max(np.abs(wanted)))
+    rest = yota.gradient(lambda y: np.sum(search(y)[2]["fvec"] ** 2))(Y)
+    np.testing.assert_allclose(rest, -2 * search(Y)[2]["fvec"], rtol=1e-5, atol=1e-7)
+    with pytest.raises(DifferentiationError, match="no more data than parameters"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", optimize.OptimizeWarning)
+        yota.gradient(lambda y: np.sum(optimize.curve_fit(model, T[:2], y)[1]))(Y[:2])
 
 
 def test_linear_fits_with_bounds():

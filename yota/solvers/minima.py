@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.errors import DifferentiationError
 from yota.ir.inputs import Input
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -21,6 +22,7 @@ from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
+from yota.transform.reverse.equation_systems import jacobian_rows
 from yota.transform.reverse.implicit_functions import Implicit
 from yota.transform.reverse.tape_parts import emitted, taped
 from yota.transform.reverse.unbroadcast import match
@@ -40,7 +42,7 @@ _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "huber": lambda f, z: f / np.where(z <= 1, 1.0, np.sqrt(np.where(z <= 1, 1.0, z))),
 }
 """The derivatives of losses by a result ``f``, where ``z`` is the square of its scaled value."""
-_COST: dict[Path, Callable[[Any], Any]] = {("cost",): lambda rest: 0.5 * np.sum(rest**2)}
+_COST: dict[Path, Callable[..., Any]] = {("cost",): lambda rest: 0.5 * np.sum(rest**2)}
 
 
 class Minimum(Host):
@@ -50,7 +52,7 @@ class Minimum(Host):
     scale: what the results are divided by in the loss.
     bounds: gives those of the solution, for solvers that do not say which are reached, from further operands.
     moving, held: whether bounds are traced, and whether the last solution is at one; both at once is refused.
-    measured: results that are computed from those of the function.
+    measured: results that are computed from those of the function, and where that is asked for, their derivatives.
     numbers: which result is what.
     """
 
@@ -58,7 +60,7 @@ class Minimum(Host):
     scale: Any = 1.0
     bounds: Callable[..., tuple[Any, Any]] | None = None
     moving = held = False
-    measured: Mapping[Path, Callable[[Any], Any]] = MappingProxyType({})
+    measured: Mapping[Path, Callable[..., Any]] = MappingProxyType({})
     numbers: dict[Path, int]
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
@@ -94,7 +96,8 @@ class Minimum(Host):
         branch = self._inner.functions[0].branches[self.chosen]
         at = max(self.numbers.values()) + 1
         paths = {number: path for path, number in self.numbers.items()}
-        tape, results = self._equation(branch.tape, registry)
+        measured = {path: each for path, each in self.measured.items() if self.numbers.get(path) in adjoints}
+        tape, results = self._equation(branch.tape, registry, measured)
         given = [*(("operand", place) for place in branch.places), ("result", at), ("result", at + 1)]
         implicit = Implicit(
             tape,
@@ -105,13 +108,14 @@ class Minimum(Host):
         )
         return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
 
-    def _equation(self, tape: Tape, registry: Registry) -> tuple[Tape, list[Path]]:
+    def _equation(
+        self, tape: Tape, registry: Registry, measured: Mapping[Path, Callable[..., Any]]
+    ) -> tuple[Tape, list[Path]]:
         """The gradient, or at a bound the way to it; what further outputs are."""
         tape = replace(tape, outputs=tape.outputs[:1], guards=())
         (value,), solution = tape.outputs, tape.inputs[0].variable
         builder, type = tape.builder(), tape.types[value]
         results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
-        measured = {path: measure for path, measure in self.measured.items() if path in self.numbers}
         scale, weigh = float(self.scale), _WEIGHTS[self.squares]
         weights = emitted(builder, taped(lambda f: weigh(f, (f / scale) ** 2), [type], registry), [value]).outputs[0]
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
@@ -120,11 +124,14 @@ class Minimum(Host):
         at = builder.input(TensorType(np.dtype(bool), where.shape), len(builder.inputs), "at")
         same = builder.input(TensorType(np.dtype(float), where.shape), len(builder.inputs), "same")
 
-        def ended(x: Any, at: Any, same: Any, slope: Any, value: Any) -> Any:
-            further = [measure(value) for measure in measured.values()]
+        given = [solution, at, same, slope, value]
+        if any(measure in (_covariance, _absolute) for measure in measured.values()):
+            given.append(jacobian_rows(builder, tape, registry, reverse))
+
+        def ended(x: Any, at: Any, same: Any, slope: Any, value: Any, *rows: Any) -> Any:
+            further = [measure(value, *rows) for measure in measured.values()]
             return np.where(at, x - same, slope).astype(where.dtype), *[value] * len(results), *further
 
-        given = [solution, at, same, slope, value]
         outputs = emitted(builder, taped(ended, [builder.types[each] for each in given], registry), given).outputs
         builder.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(builder.inputs)]
         return builder.finish(outputs), [*results, *measured]
@@ -133,6 +140,19 @@ class Minimum(Host):
         """Whether a result is what the function gives at the solution."""
         found = self.types[self.numbers[path]]
         return found.size == type.size and (path != (1,) or not self.squares)
+
+
+def _absolute(rest: Any, rows: Any) -> Any:
+    """The covariance of the parameters of a fit, from what is left and its derivatives by each parameter."""
+    return np.linalg.inv(rows @ rows.T)
+
+
+def _covariance(rest: Any, rows: Any) -> Any:
+    """The same, scaled so that what is left has the variance that it shows."""
+    more = rest.size - len(rows)
+    if more < 1:
+        raise DifferentiationError("the covariance of a fit has no derivative: there are no more data than parameters")
+    return _absolute(rest, rows) * (np.sum(rest**2) / more)
 
 
 def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
@@ -215,7 +235,7 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
 @calls_back("scipy.optimize", "leastsq")
 def _leastsq(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].leastsq, args, keywords, ["func", "Dfun"])
-    return _recorded(call, (0,), squares="linear")
+    return _recorded(call, (0,), squares="linear", measured={(1,): _absolute, (2, "fvec"): lambda rest: rest})
 
 
 @calls_back("scipy.optimize", "curve_fit")
@@ -224,8 +244,7 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
     given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords)
     given.apply_defaults()
     model, x, y, sigma = (given.arguments[name] for name in ("f", "xdata", "ydata", "sigma"))
-    if sigma is not None and np.ndim(sigma) > 1:
-        raise trace.unrecorded("scipy.optimize.curve_fit with a matrix sigma", "Multiply by its inverse factor before.")
+    matrix = sigma is not None and np.ndim(sigma) > 1
     if given.arguments.get("kwargs", {}).get("loss", "linear") != "linear":
         raise trace.unrecorded("scipy.optimize.curve_fit with a loss", "Use least_squares.")
     if isinstance(x, (list, tuple)):
@@ -235,11 +254,14 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
 
     def residuals(p: Any) -> Any:
         rest = model(x, *(p[number] for number in range(len(p)))) - y
+        if matrix:
+            return np.linalg.solve(np.linalg.cholesky(sigma), rest)
         return rest if sigma is None else rest / sigma
 
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
     bounds = _limits(call, lambda found: _pair(found) if hasattr(found, "lb") else found)
-    return _recorded(call, (0,), squares="linear", bounds=bounds)
+    measured = {(1,): _absolute if given.arguments["absolute_sigma"] else _covariance, (2, "fvec"): lambda rest: rest}
+    return _recorded(call, (0,), squares="linear", bounds=bounds, measured=measured)
 
 
 def _limits(call: Call, pair: Callable[[Any], tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]] | None:

@@ -164,5 +164,20 @@ def jacobian(
     return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
 
 
+def jacobian_rows(builder: TapeBuilder, tape: Tape, registry: Registry, reverse: Reverse) -> int:
+    """The derivatives by each element of the first input, in rows, of the output of ``tape``, which ``builder`` holds.
+
+    There is a product with a direction for each row, where `jacobian` has one for each element of the output.
+    """
+    forward = transposed(pullback(tape, registry, reverse), registry, reverse, tape.name)
+    vector, *rest = (each.variable for each in forward.inputs)
+    type = forward.types[vector]
+    many = batched(forward, [0] + [None] * len(rest), type.size, [0])
+    units = constant(builder, TensorType(type.dtype, (type.size, *type.shape)), np.stack(_units(type)))
+    found = emitted(builder, many, [units, *(each.variable for each in tape.inputs)]).outputs[0]
+    shape = (type.size, builder.types[found].size // type.size)
+    return builder.emit(primitive("reshape"), (found,), {"shape": shape})
+
+
 def _units(type: TensorType) -> list[Any]:
     return list(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))
