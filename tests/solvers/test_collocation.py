@@ -249,6 +249,9 @@ def test_odeint_of_one_number_and_what_is_refused():
         yota.grad(lambda a: np.sum(cooled(a, [1.0, 1.0], [0.0, 1.0], tcrit=[0.5])), 0.5)
     with pytest.warns(ODEintWarning), pytest.raises(DifferentiationError, match=r"odeint failed.*Excess work done"):
         yota.grad(lambda a: np.sum(cooled(a, [1.0, 1.0], [0.0, 50.0], mxstep=2)), 0.5)
+    # The solution is infinite at time 2: LSODA by itself does not stop there.
+    with pytest.warns(ODEintWarning), pytest.raises(DifferentiationError, match=r"odeint failed"):
+        yota.grad(lambda a: odeint(lambda y, t: a * y**2, 1.0, [0.0, 1.0, 5.0])[-1, 0], 0.5)
 
 
 @pytest.mark.parametrize("method", METHODS)

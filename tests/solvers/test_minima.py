@@ -144,6 +144,18 @@ def test_fits():
     np.testing.assert_allclose(cost, Y - model(T, *p), rtol=1e-5, atol=1e-7)
 
 
+def test_a_minimum_at_a_kink_has_no_derivative():
+    for search in (
+        lambda p: optimize.minimize(lambda x: np.abs(x[0] - p[0]), [0.0], method="Nelder-Mead").x[0],
+        lambda p: optimize.minimize(lambda x: np.sum(np.abs(x - p)), [0.0, 0.0], method="Nelder-Mead").x[0],
+        lambda p: optimize.minimize_scalar(lambda x: np.abs(x - p[0]) + np.abs(x - p[1]) + np.abs(x - 1)).x,
+    ):
+        with pytest.raises(DifferentiationError, match=r"at the solution is (zero|singular)"):
+            yota.gradient(search)(np.array([0.7, 1.3]))
+    steps = yota.gradient(lambda p: optimize.minimize_scalar(lambda x: (x - np.floor(3 * p[0])) ** 2).x)
+    np.testing.assert_array_equal(steps(np.array([0.7, 1.3])), 0)
+
+
 def covariance(y, weights, absolute):
     """By Newton's method on the gradient of the sum of squares of the exact model; analytic in ``y``."""
     p = optimize.curve_fit(model, T, np.real(y), sigma=None if weights is None else 1 / np.real(weights))[0] + 0j

@@ -145,6 +145,9 @@ def test_what_has_no_derivative():
         yota.grad(lambda a: optimize.root(lambda x: [x[0] + x[1] - a, 2 * x[0] + 2 * x[1] - 2 * a], [1, 1]).x[0], 0.5)
     with pytest.raises(DifferentiationError, match="did not converge"):
         yota.grad(lambda a: optimize.root(lambda x: [x[0] ** 2 + a], [3.0]).x[0], 0.5)
+    with pytest.raises(DifferentiationError, match="there are 3 equations of 2 unknowns"):
+        more = lambda x, a: [x[0] - a, x[1] - 1, x[0] * x[1] - a]
+        yota.grad(lambda a: optimize.root(more, [1.0, 1.0], args=(a,), method="lm").x[0], 0.5)
     with pytest.raises(RuntimeError, match="Failed to converge after 3 iterations"):
         yota.grad(lambda a: optimize.brentq(cube, 0, 10, args=(a,), maxiter=3), 0.5)
     with pytest.raises(ValueError, match="must have different signs"):

@@ -131,6 +131,9 @@ def test_what_has_no_derivative_is_refused():
     with pytest.raises(TracingError, match="of a complex operator"):
         turned = lambda x: linalg.LinearOperator(N, lambda v: 1j * x * v, dtype=complex)
         yota.gradient(lambda x: np.abs(linalg.gmres(turned(x), B)[0]).sum())(B)
+    with pytest.raises(DifferentiationError, match="minres did not converge"):
+        half = sp.diags_array([1.0, 0.0])
+        yota.gradient(lambda a: linalg.minres(half * a, np.array([1.0, 0.0]), rtol=1e-12)[0].sum())(2.0)
     with pytest.raises(DifferentiationError, match="cg did not converge"):
         yota.gradient(lambda x: linalg.cg(SYMMETRIC, x, maxiter=1)[0].sum())(B)
     with pytest.raises(TracingError, match=r"svds of traced numbers.*numpy.linalg.svd"):

@@ -15,6 +15,8 @@ import numpy as np
 from yota.errors import DifferentiationError
 from yota.ir.callables import original
 
+_LEFT = 1e-2
+"""What an iteration may leave of the right-hand side, as a part of it: more is no solution."""
 _MOST = 4
 """Of so many matrices factors are kept, each as long as somebody holds the numbers of the matrix."""
 
@@ -156,7 +158,9 @@ class Iterative:
             near = solver.aslinearoperator(near).T
         given = {} if near is None else {"M": near}
         found, info = original(getattr(solver, self.name))(matrix, b, **given, **dict(self.options))
-        if info:
+        # Of a singular matrix minres gives what leaves least, and does not tell.
+        left = np.linalg.norm(matrix @ found - b)
+        if info or not left <= _LEFT * np.linalg.norm(b):
             raise DifferentiationError(
                 f"scipy.sparse.linalg.{self.name} did not converge (info {info}), and its result has no derivative; "
                 "allow more iterations by maxiter, or pass a preconditioner M"

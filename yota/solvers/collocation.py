@@ -233,7 +233,8 @@ class Odeint(ImplicitSteps):
         solver = track.recording(self.method, dense=True)(rate, ends[0], start, ends[1], jac=slopes, **options)
         if ends[0] == ends[1]:
             rate(ends[0], start)  # Nothing else calls it.
-        while solver.status == "running":
+        # Where odeint stopped, LSODA may take steps without end.
+        while solver.status == "running" and info["message"] in _SUCCESS:
             solver.step()
         track.failure = "" if info["message"] in _SUCCESS and solver.status == "finished" else info["message"]
         track.finished = not track.failure

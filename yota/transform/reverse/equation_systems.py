@@ -58,6 +58,10 @@ def divided(
     elementwise: whether each element of the equation is for the element of the solution in its place.
     """
     solution, type = builder.types[given[0]], builder.types[equation]
+    if solution.size != type.size:
+        raise DifferentiationError(
+            f"the result of {name} has no derivative: there are {type.size} equations of {solution.size} unknowns"
+        )
     static = {"what": name, "elementwise": elementwise or solution.size == 1}
     right = builder.emit(primitive("negative"), (match(builder, slope, solution),))
 

@@ -90,6 +90,9 @@ class Implicit:
                 elementwise=self.elementwise,
             )
             rest = list(reverse(inlined, builder, {equation: weight}, wrt, registry))
+            if not any(total is not None for total in rest):
+                # The solution stays where it is, if it is a regular one: the check is part of the zero.
+                rest[0] = _nothing(builder, weight, wrt[0])
             found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
         return [(each, match(builder, total, builder.types[each])) for each, total in found]
 
@@ -124,6 +127,14 @@ def equation_adjoints(
     places = [("operand", number) for number in range(len(given))]
     implicit = Implicit(own.finish([rest]), places, solve=rule.solve)
     return implicit.adjoints(name, builder, registry, op, adjoints, active, reverse)
+
+
+def _nothing(builder: TapeBuilder, weight: int, variable: int) -> int:
+    """Zeros like ``variable`` that depend on ``weight``."""
+    axes = tuple(range(builder.types[weight].ndim))
+    total = builder.emit(primitive("sum"), (weight,), {"axis": axes, "keepdims": False}) if axes else weight
+    zero = builder.emit(primitive("multiply"), (total, builder.constant(0.0)))
+    return builder.emit(primitive("broadcast_to"), (zero,), {"shape": builder.types[variable].shape})
 
 
 def _seed(builder: TapeBuilder, seeds: dict[int, int], variable: int, slope: int) -> None:
