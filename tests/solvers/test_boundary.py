@@ -48,6 +48,25 @@ def test_a_parameter_that_is_solved_for(options):
     assert slope == pytest.approx(-np.pi / 1.2**1.5, rel=1e-6)
 
 
+def test_nodes_are_put_into_a_mesh_from_outside():
+    """A layer at the left end: y'' = a**2 y is 1 there and 0 at the right end."""
+
+    def layer(p):
+        slope = lambda x, y: np.vstack([y[1], p[0] ** 2 * y[0]])
+        ends = lambda left, right: np.array([left[0] - p[1], right[0]])
+        return solve_bvp(slope, ends, mesh, np.ones((2, 5)), tol=1e-6)
+
+    mesh = np.linspace(0, 1, 5)
+    value_and_slopes = yota.value_and_grad(lambda p: layer(p).y[1, 0])
+    for a in (4.0, 12.0, 3.0):
+        assert layer([a, 2.0]).success
+        value, slopes = value_and_slopes(np.array([a, 2.0]))
+        steep = 1 / np.tanh(a)
+        assert value == pytest.approx(-2 * a * steep, rel=1e-5)
+        np.testing.assert_allclose(slopes, [-2 * (steep - a / np.sinh(a) ** 2), -a * steep], rtol=1e-5)
+    assert len(layer([4.0, 2.0]).x) != len(layer([12.0, 2.0]).x)
+
+
 def test_what_failed_has_no_derivative():
     def bratu(a):
         return solve_bvp(

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.errors import DifferentiationError
+from yota.ir.callables import original
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
-from yota.tracing.implementations import calls_back
+from yota.tracing.implementations import calls_back, records
+from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -28,6 +30,17 @@ class Failure(Host):
     def adjoints(self, *args: Any) -> Any:
         """See `Host.adjoints`."""
         raise DifferentiationError(f"{self.name} failed, and its result has no derivative: {self.message}")
+
+
+@records("scipy.integrate._bvp", "modify_mesh")
+def _modify_mesh(trace: Trace, x: Any, insert_1: Any, insert_2: Any) -> Any:
+    """The mesh with more nodes: a decision where they are put in, since their places are no function of numbers."""
+    places = []
+    for each in (insert_1, insert_2):
+        places.append(np.array(each._value()) if is_tracer(each) else each)
+        if is_tracer(each) and places[-1].size:
+            bool(np.all(each == places[-1]))
+    return original(sys.modules["scipy.integrate._bvp"].modify_mesh)(x, *places)
 
 
 @calls_back("scipy.integrate", "solve_bvp")
