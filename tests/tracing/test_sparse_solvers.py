@@ -131,6 +131,8 @@ def test_what_has_no_derivative_is_refused():
     with pytest.raises(TracingError, match="of a complex operator"):
         turned = lambda x: linalg.LinearOperator(N, lambda v: 1j * x * v, dtype=complex)
         yota.gradient(lambda x: np.abs(linalg.gmres(turned(x), B)[0]).sum())(B)
+    shifted = lambda b: linalg.minres(sp.diags_array([1.0, 3.0]), b, shift=2.5, rtol=1e-12)[0].sum()
+    np.testing.assert_allclose(yota.gradient(shifted)(np.ones(2)), [-1 / 1.5, 2.0], rtol=1e-9)
     with pytest.raises(DifferentiationError, match="minres did not converge"):
         half = sp.diags_array([1.0, 0.0])
         yota.gradient(lambda a: linalg.minres(half * a, np.array([1.0, 0.0]), rtol=1e-12)[0].sum())(2.0)

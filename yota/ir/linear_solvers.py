@@ -157,10 +157,12 @@ class Iterative:
         if near is not None and transposed:
             near = solver.aslinearoperator(near).T
         given = {} if near is None else {"M": near}
-        found, info = original(getattr(solver, self.name))(matrix, b, **given, **dict(self.options))
+        options = dict(self.options)
+        found, info = original(getattr(solver, self.name))(matrix, b, **given, **options)
         # Of a singular matrix minres gives what leaves least, and does not tell.
-        left = np.linalg.norm(matrix @ found - b)
-        if info or not left <= _LEFT * np.linalg.norm(b):
+        left = np.linalg.norm(matrix @ found - options.get("shift", 0.0) * found - b)
+        allowed = max(_LEFT, 10 * options.get("rtol", 0.0)) * np.linalg.norm(b) + 10 * options.get("atol", 0.0)
+        if info or not left <= allowed:
             raise DifferentiationError(
                 f"scipy.sparse.linalg.{self.name} did not converge (info {info}), and its result has no derivative; "
                 "allow more iterations by maxiter, or pass a preconditioner M"
