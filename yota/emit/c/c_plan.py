@@ -109,6 +109,7 @@ class KernelPlan:
     runs: the C function that does it all.
     failure: the function that raises what ``runs`` returned, if it returns anything.
     splits: whether a further function of Python gives all results but the first in a tuple of their own.
+    fails: whether functions that it calls may set an error of Python's.
     """
 
     name: str
@@ -126,6 +127,7 @@ class KernelPlan:
     runs: str = ""
     failure: str = ""
     splits: bool = False
+    fails: bool = False
 
 
 _CALLS = {

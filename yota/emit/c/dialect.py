@@ -152,6 +152,7 @@ class _Cuda(_C):
 
 C, CUDA = _C("c"), _Cuda("c", "cuda")
 """C99, and what kernels of CUDA are written in."""
+CLanguage = _C
 FOREIGN = C["foreign"].split()
 """Keywords of C++, which reads headers too, and of later C."""
 _NATIVE: dict[str, Language] = {"c": C, "cuda": CUDA}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from yota.emit.c.c_loops import LoopKernel, plan_loop
 from yota.emit.c.c_plan import KernelPlan, parts, preludes, vector_forms
 from yota.emit.c.dialect import EXACT, EXACT_OF_REAL
+from yota.emit.c.in_process import InProcess, NumberLoop, with_single_items
 from yota.emit.c.kernels import WORTH_KEEPING, Kernel, plan_kernel, plan_kernels
 from yota.emit.c.lines import Needs
 from yota.emit.names import Names
@@ -58,20 +59,24 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     tape = in_place(read_where_written(tape))
     outside = frozenset(op.result for op in tape.ops if op.result in kept and not _is_exact(tape, op))
     # Of numbers, arguments that are results too become results of the kernel.
-    forms = [tape] if any(type.shape for type in tape.types.values()) else [with_own_outputs(tape), tape]
+    single = with_single_items(tape)
+    numbers = [each for each in (single, tape)[single is tape :] if not any(type.shape for type in each.types.values())]
+    forms = [*map(with_own_outputs, numbers), tape]
     for tape in forms:
-        plan = schedule(tape, outside, gathers=GATHERS, places=given_places(tape), stored=stored)
+        language = InProcess()
+        plan = schedule(tape, outside, language.is_known_op, gathers=GATHERS, places=given_places(tape), stored=stored)
         if _is_direct(tape, plan):
             break
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
-    needs = Needs()
+    needs = Needs(language=language)
     kernels = _kernels(tape, plan, entry, direct, needs)
     loops = _loops(tape, plan, entry, needs, kept)
     helpers = [helper for loop in loops.values() for helper in loop.helpers]
     called = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
+    called = [replace(each, fails=bool(language.loops)) for each in called]
     plans = tuple({each.name: each for each in called}.values())
-    code = _code(tape, entry, plans, needs, helpers) if plans else ""
+    code = _code(tape, entry, plans, needs, [*language.loops.values()], helpers) if plans else ""
     names = tuple(each.name for each in plans)
     memory = _keeps_memory(plans)
     if direct:
@@ -137,13 +142,21 @@ def _loops(tape: Tape, plan: Schedule, entry: str, needs: Needs, exact: frozense
     return found
 
 
-def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs, helpers: Sequence[KernelPlan] = ()) -> str:
+def _code(
+    tape: Tape,
+    entry: str,
+    plans: Sequence[KernelPlan],
+    needs: Needs,
+    number_loops: Sequence[NumberLoop],
+    helpers: Sequence[KernelPlan] = (),
+) -> str:
     plan = {
         "banner": in_comment(tape, entry, tape.types.__getitem__),
         "functions": vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else (),
         "parts": parts(needs),
         "preludes": tuple(preludes(plans)),
         "complex": needs.complex,
+        "number_loops": tuple(number_loops),
         "parallel": any(each.parallel for each in plans),
         "memory": _keeps_memory(plans),
         "kernels": tuple(plans),

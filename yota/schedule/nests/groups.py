@@ -302,7 +302,10 @@ class _Planner:
         return False
 
     def _cost(self, op: Op) -> int:
-        return 0 if is_view(op, self.types) else cost(op.name, self.types[op.result].dtype)
+        if is_view(op, self.types):
+            return 0
+        special = (op.primitive.target or "").startswith("scipy.special.")
+        return cost("erf" if special else op.name, self.types[op.result].dtype)
 
     def _work(self, leaves: frozenset[int]) -> dict[int, int]:
         """About how much work it is to compute one element of each variable from what is in memory."""

@@ -1,0 +1,58 @@
+"""SciPy's functions of numbers inside C, by the loops of their ufuncs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+import yota
+
+CASES: list[tuple[str, Callable[[float], Any], Callable[[mpmath.mpf], Any]]] = [
+    ("gamma", scipy.special.gamma, mpmath.gamma),
+    ("jv of a fraction", lambda x: scipy.special.jv(1.5, x), lambda x: mpmath.besselj(1.5, x)),
+    ("jv of an int", lambda x: scipy.special.jv(3, x), lambda x: mpmath.besselj(3, x)),
+    ("beta", lambda x: scipy.special.beta(x, 2.5), lambda x: mpmath.beta(x, 2.5)),
+    ("zeta", lambda x: scipy.special.zeta(3, x), lambda x: mpmath.zeta(3, x)),
+    ("airy", lambda x: scipy.special.airy(x)[2], mpmath.airybi),
+    ("two of airy", lambda x: scipy.special.airy(x)[0] * scipy.special.airy(x)[2], lambda x: mpmath.airyai(x) * mpmath.airybi(x)),
+    ("three operands", lambda x: scipy.special.betainc(2.0, 0.5, x), lambda x: mpmath.betainc(2, 0.5, 0, x, regularized=True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "exact"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_function_of_numbers_calls_the_loops_of_scipy(value: Any, exact: Any) -> None:
+    derivative = yota.value_and_grad(value, target="c")
+    found = derivative(0.4)
+    assert float(found[0]) == pytest.approx(float(exact(mpmath.mpf(0.4))), rel=1e-13)
+    assert float(found[1]) == pytest.approx(float(mpmath.diff(exact, 0.4)), rel=1e-11)
+    assert derivative.source.startswith("/*"), "a kernel of C is the whole function"
+
+
+def test_an_order_that_selects_another_loop_stays_with_numpy() -> None:
+    derivative = yota.value_and_grad(lambda x: scipy.special.expn(2, x), target="c")
+    value, slope = derivative(0.4)
+    assert "scipy.special.expn(2," in derivative.source
+    assert float(value) == pytest.approx(float(mpmath.expint(2, 0.4)), rel=1e-14)
+    assert float(slope) == pytest.approx(-float(mpmath.expint(1, 0.4)), rel=1e-13)
+
+
+def test_a_number_beside_arrays_is_computed_in_the_kernel() -> None:
+    derivative = yota.value_and_grad(lambda x, a: np.sum(a * scipy.special.gamma(x)), target="c")
+    value, slope = derivative(3.0, np.arange(4.0))
+    assert value == pytest.approx(12.0, rel=1e-14)
+    assert slope == pytest.approx(12.0 * (1.5 - float(mpmath.euler)), rel=1e-13)
+
+
+def test_an_error_that_scipy_raises_is_raised() -> None:
+    compiled = yota.value_and_grad(scipy.special.gamma, target="c")
+    with np.errstate(all="ignore"):
+        compiled(2.0)
+        with (
+            scipy.special.errstate(all="raise"),
+            pytest.raises(scipy.special.SpecialFunctionError, match="singularity"),
+        ):
+            compiled(-1.0)
+        assert np.isnan(compiled(-1.0)[0])
