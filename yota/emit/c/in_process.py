@@ -56,7 +56,7 @@ class InProcess(CLanguage):
 
     def is_known_op(self, tape: Tape, op: Op) -> bool:
         """Whether kernels can compute an elementwise op."""
-        return is_known_op(tape, op) or op.name in self.loops or self._has_loop(tape, op)
+        return is_known_op(tape, op) or self._has_loop(tape, op)
 
     def _has_loop(self, tape: Tape, op: Op) -> bool:
         target, (number, item) = op.primitive.target or "", _item_of(op.primitive)
