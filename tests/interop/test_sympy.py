@@ -16,6 +16,7 @@ from sympy.utilities.lambdify import implemented_function
 from sympy.vector import CoordSys3D
 
 import yota
+from tests.emit.compiled import needs_compiler
 from yota.errors import ArgumentError
 from yota.interop.expression_steps import FORMS
 
@@ -510,6 +511,27 @@ def test_an_argument_that_is_the_result_is_not_copied() -> None:
         assert f(*[2.0] * len(given)) == 2.0
         with pytest.raises(TypeError):
             f(*given, 1.0)
+
+
+@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=needs_compiler)])
+@pytest.mark.parametrize("strict", [False, True])
+def test_results_are_structures_of_arguments_numbers_and_what_is_computed(target: str, strict: bool) -> None:
+    expression = [[x, x * y], (2, [z, sympy.Float(0.5)]), x, x * y + z]
+    f = yota.lambdify((x, (y, z)), expression, target=target, strict=strict)
+    array = np.array([1.0, 2.0])
+    for given in ((array, (3.0, array + 4)), (5.0, (3.0, 4.0)), (5.0, [3.0, 4.0]), (array, [array, array])):
+        wanted = sympy.lambdify((x, (y, z)), expression)(*given)
+        for _ in range(3):
+            found = f(*given)
+            close(found[0][1], wanted[0][1])
+            close(found[3], wanted[3])
+            assert found[1][0] == 2 and found[1][1][1] == 0.5
+            assert found[0][0] is found[2] is given[0] and found[1][1][0] is given[1][1]
+            assert [type(each) for each in (found, found[0], found[1], found[1][1])] == [list, list, tuple, list]
+    for _ in range(3):
+        whole = f(5, (3, 4))
+        assert whole == [[5.0, 15.0], (2, [4.0, 0.5]), 5.0, 19.0] and type(whole[2]) is float
+    close(yota.jacobian(yota.lambdify(x, [x, x**2, 1]))(3.0), [1.0, 6.0, 0.0])
 
 
 def test_strict_lambdify_has_the_bits_of_numpy() -> None:

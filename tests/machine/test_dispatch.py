@@ -16,7 +16,7 @@ import sympy
 
 import yota
 from tests.emit.compiled import needs_compiler
-from yota.run.machine.c_dispatch import _CHECKS, MOST_FORMS, Form, offer, quick
+from yota.run.machine.c_dispatch import _CHECKS, _RESULT_PARTS, MOST_FORMS, Form, offer, quick
 
 SCALE = 1.0
 X = np.array([2.0, 9.0])
@@ -79,7 +79,7 @@ def test_lists_come_as_lists_of_their_own(names: list[Any], target: str) -> None
     found = [function(3.0, 5.0) for _ in range(4)]
     assert found == [wanted] * 4
     assert len({*map(id, found)}) == 4 and all(type(each) is list for each in found)
-    assert bool(function.forms) == all(isinstance(name, str) for name in names)
+    assert function.forms
 
 
 @needs_compiler
@@ -190,7 +190,7 @@ def test_each_check(case: str) -> None:
     values, change = changes()[case]
     dispatcher = quick(lambda *_: "otherwise")
     check = case.split(maxsplit=1)[0], *values
-    offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), "plain", (check,)))
+    offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), None, (check,)))
     for _ in range(2):
         assert dispatcher(1.0) == (1.0, "captured")
     change()
@@ -202,7 +202,7 @@ def test_each_check(case: str) -> None:
 def test_what_else_a_dict_comes_to_hold() -> None:
     names: dict[str, Any] = {"a": 1}
     dispatcher = quick(lambda *_: "otherwise")
-    offer(dispatcher, 1, Form(lambda: "form", (), (), "plain", (("entry", names, "a", 1), ("entry", names, "b"))))
+    offer(dispatcher, 1, Form(lambda: "form", (), (), None, (("entry", names, "a", 1), ("entry", names, "b"))))
     for number in range(100):
         names[f"other {number}"] = number
         assert dispatcher() == "form"
@@ -220,10 +220,31 @@ def test_what_none_stands_for() -> None:
     f: Any = lambda x: x
     checks = ("function", f, f.__code__, f.__defaults__, f.__kwdefaults__)
     dispatcher = quick(lambda *_: "otherwise")
-    offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), "split", (checks,)))
-    assert dispatcher() == (0, tuple(range(1, 100)))
+    offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), None, (checks,)))
+    assert dispatcher() == tuple(range(100))
     f.__defaults__ = (1,)
     assert dispatcher() == "otherwise"
+
+
+@needs_compiler
+def test_results_are_put_together_of_outputs_arguments_and_objects() -> None:
+    dispatcher = quick(lambda *_: "otherwise")
+    kept = object()
+    both = ("tuple", (("output", 1), ("list", ())))
+    parts = ("list", (("argument", 1), both, ("object", kept), ("output", 0), ("object", 7)))
+    kinds = ((list, 2), (float,), (float,))
+    offer(dispatcher, 1, Form(lambda x, y: (x + y, x * y), kinds, (), parts, ()))
+    y = 5.0
+    found = dispatcher([3.0, y])
+    assert found == [5.0, (15.0, []), kept, 8.0, 7]
+    assert found[0] is y and found[2] is kept
+    assert dispatcher([3.0, y]) is not found
+    offer(dispatcher, 2, Form(None, ((float,), (float,)), (), ("tuple", (("argument", 1), ("argument", 0))), ()))
+    assert dispatcher(1.0, y)[0] is y
+    offer(dispatcher, 3, Form(lambda x: 1 / x, ((int,),), (), ("list", (("output", 0),)), ()))
+    assert dispatcher(2) == [0.5]
+    with pytest.raises(ZeroDivisionError):
+        dispatcher(0)
 
 
 @needs_compiler
@@ -247,14 +268,14 @@ def test_what_cannot_be_looked_up_has_changed() -> None:
         ("changed", fail),
     ):
         dispatcher = quick(lambda *_: "otherwise")
-        offer(dispatcher, 1, Form(lambda *_: 1, (), (), "plain", (check,)))
+        offer(dispatcher, 1, Form(lambda *_: 1, (), (), None, (check,)))
         assert dispatcher() == "otherwise"
 
 
 @needs_compiler
 def test_forms_are_looked_at() -> None:
     dispatcher = quick(len)
-    right = (len, (), (), False, ())
+    right = (len, (), (), None, ())
     dispatcher.set_forms((right,))
     number = _CHECKS.index
     wrong_checks: list[Any] = [1, (), (0,), (0, 1, 2), (100, 1), (-1, 1), (0.5, 1, 2)]
@@ -262,8 +283,11 @@ def test_forms_are_looked_at() -> None:
     wrong_checks += [(number("list"), (), []), (number("dict"), {}, [1], []), (number("size"), {}, "a")]
     wrong_checks += [(number("bytes"), X, b"", X.dtype, "a"), (number("form"), X, (2,), X.dtype)]
     wrong_checks += [(number("function"), len, 1, 2, 3), (number("bases"), X, ())]
-    wrong = [(len, (), (), False, (check,)) for check in wrong_checks]
-    wrong += [(len, (1,), (), False, ()), (len, ((1, 2),), (), False, ()), (len, ((int, 2, 3),), (), False, ()), (len,)]
+    wrong = [(len, (), (), None, (check,)) for check in wrong_checks]
+    wrong += [(len, (1,), (), None, ()), (len, ((1, 2),), (), None, ()), (len, ((int, 2, 3),), (), None, ()), (len,)]
+    output, of, items = map(_RESULT_PARTS.index, ("output", "object", "list"))
+    for part in (1, (), (output,), (output, -1), (output, None), (items, [(of, 1)]), (items, ((of, 1), 2)), (100, 1)):
+        wrong.append((len, (), (), part, ()))
     for forms in (*((form,) for form in wrong), [], (1,)):
         with pytest.raises((TypeError, SystemError)):
             dispatcher.set_forms(forms)

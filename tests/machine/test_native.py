@@ -252,7 +252,7 @@ def test_dispatch_tries_known_forms_first() -> None:
     dispatcher = quick(otherwise)
     assert dispatcher(1.0, a=2) == {"a": 2}
     form = native.build(code(7)).answer
-    offer(dispatcher, "one", Form(form, ((float,),), (), "plain", ()))
+    offer(dispatcher, "one", Form(form, ((float,),), (), None, ()))
     assert dispatcher(2.0) == 7
     assert dispatcher(2) == {} and dispatcher(2.0, 3.0) == {} and dispatcher(2.0, a=1) == {"a": 1}
     assert len(calls) == 4

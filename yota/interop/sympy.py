@@ -6,15 +6,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from yota.errors import ArgumentError
 from yota.interop.programs import Formula, formula
-from yota.rules.language.model import Name
 from yota.run.derivatives.calling import kinds
 from yota.run.derivatives.value_only import Value
 from yota.run.specialise import Target
-from yota.tracing.current import current
 
 __all__ = ["from_sympy", "lambdify"]
 
@@ -147,18 +143,10 @@ class Lambdified(Value):
 
         wanted = Target(target or ("c" if native.is_available() else "numpy"), strict, effort)
         super().__init__(found, wanted, (_lambdified, (found, target, strict, effort), {}))
-        names = [each.name for each in found.program.arguments if not each.parts]
-        result = found.program.result
-        plain = len(names) == len(found.program.arguments) and isinstance(result, Name) and result.id in names
-        self._bare = names.index(result.id) if plain and isinstance(result, Name) else None
         self._counts = tuple(any(leaf.kind == "integer" for leaf in each.leaves()) for each in found.program.arguments)
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the compiled code for these argument types, compiled if necessary; integers become floats."""
-        if self._bare is not None and not kwargs and len(args) == len(self._counts) and current() is None:
-            bare = args[self._bare]
-            if type(bare) is np.ndarray:
-                return bare
         from yota.run.derivatives.call_entry import kinds_of
         from yota.run.machine.c_dispatch import offer_whole
 

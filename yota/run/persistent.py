@@ -217,7 +217,7 @@ class Place:
             from yota.transform.sparse.csr import CompressedRows
 
             rows = CompressedRows(*head["rows"])
-        more = {name: head[name] for name in ("leaves", "relied")}
+        more = {name: head[name] for name in ("leaves", "relied", "sources")}
         more["ran"] = tuple(self.before.running[place] for place in head["ran"])
         gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
         if not gradient.fits([leaf.value for leaf in arguments.leaves]):
@@ -241,6 +241,7 @@ class Place:
                 "form": gradient.aux and gradient.aux.written(),
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
                 "relied": dict(gradient.relied),
+                "sources": gradient.sources,
                 "ran": after.places(gradient.ran),
             }
             return "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])

@@ -156,6 +156,8 @@ class Gradient:
         the form of the whole result if its parts were joined.
     rows: positions of the entries of a sparse matrix, the last output.
     relied: values of inputs, by number, for which alone this code is valid.
+    sources: of each result, whether it is an output of the tape, an argument or an object, and which one; empty if all
+        are outputs.
     recorded: the differentiated recording, if others may be merged with it.
     """
 
@@ -168,12 +170,36 @@ class Gradient:
     aux: ResultForm | None = None
     rows: CompressedRows | None = None
     relied: Mapping[int, Any] = field(default_factory=dict)
+    sources: tuple[tuple[str, Any], ...] = ()
     recorded: Recording | None = None
 
     @property
     def values(self) -> int:
         """Number of outputs that are not adjoints."""
         return len(self.tape.outputs) - len(self.leaves)
+
+    def completed(self, outputs: Sequence[Any], leaves: Sequence[Any]) -> Sequence[Any]:
+        """All results, of the tape's outputs and the leaves of the arguments."""
+        if not self.sources:
+            return outputs
+        places = {"output": outputs, "argument": leaves}
+        return [places[kind][what] if kind in places else what for kind, what in self.sources]
+
+    def without_given(self, leaves: int) -> Gradient:
+        """The same code, with no output that is one of the first ``leaves`` inputs or a number."""
+        tape, sources, outputs = self.tape, list[tuple[str, Any]](), list[int]()
+        given = {entry.variable: number for number, entry in enumerate(tape.inputs[:leaves])}
+        for variable in tape.outputs:
+            type, constant = tape.types[variable], tape.constants.get(variable)
+            if variable in given:
+                sources.append(("argument", given[variable]))
+            elif constant is not None and not type.shape:
+                number = type.dtype.type(constant)
+                sources.append(("object", number.item() if type.weak else number))
+            else:
+                sources.append(("output", len(outputs)))
+                outputs.append(variable)
+        return replace(self, tape=replace(tape, outputs=tuple(outputs)), sources=tuple(sources))
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether inputs have the values that the code requires."""

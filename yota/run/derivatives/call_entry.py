@@ -29,6 +29,7 @@ _MANY_ARRAYS = 4
 """Smallest number of arrays to check, in arguments and captured data, for which checks are compiled in C."""
 _GET: Any = object.__getattribute__
 _VALUES = (int, bool, str, bytes, type(None))
+_NUMBERS = (int, float, complex, np.generic)
 
 
 class _UnknownError(Exception):
@@ -179,6 +180,8 @@ def entry(
     tree = bool(root.branches or root.gradient.tape.guards)
     outputs = _outputs(root)
     result = None if tree else _result(writer, root, shaped)
+    if result is None and any(each.gradient.sources for each in (root, *root.branches.values())):
+        return None
     captured = () if tree else root.gradient.captured
     call = None if tree or sized else _guarded(writer, root, checks)
     if call is not None:
@@ -221,7 +224,7 @@ def kinds_of(args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
     """The generated function behind compiled checks, if available; it returns `MISSING` if a check fails."""
     arrays = sum(len(kind) > 1 for kind in writer.kinds) + sum(check.kind in ("form", "bytes") for check in checks)
-    form = Form(root.call, tuple(writer.kinds), root.gradient.captured, "plain", as_items(checks))
+    form = Form(root.call, tuple(writer.kinds), root.gradient.captured, None, as_items(checks))
     # For the target "auto", no call waits for the C compiler.
     build = arrays >= _MANY_ARRAYS and not isinstance(root.call, Later)
     found: Callable[..., Any] | None = guarded(form, _missed, build=build)
@@ -237,15 +240,26 @@ def _missed(*_: Any) -> Any:
     return MISSING
 
 
-def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> str | None:
-    """The arrangement of the outputs, as `Form` describes it; None if compiled code does not support it."""
-    result = _result(_Writer(), root, shaped)
-    if result == "":
-        return "plain"
-    first, *rest = outputs = _outputs(root)
-    if result == _Structure(None, tuple(outputs), is_list=True):
-        return "list"
-    return "split" if result == _Structure(None, (first, _Structure(None, tuple(rest)))) else None
+def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> tuple[str, Any] | None:
+    """The arrangement of the result, as `Form` describes it; None if compiled code does not support it."""
+    tape = root.gradient.tape
+    outputs, leaves = (
+        [_Output((kind, number)) for number in range(count)]
+        for kind, count in (("output", len(tape.outputs)), ("argument", len(tape.inputs)))
+    )
+    try:
+        return _arranged(shaped(root, root.gradient.completed(outputs, leaves)))
+    except Exception:  # noqa: BLE001  (it works on arrays alone)
+        return None
+
+
+def _arranged(found: Any) -> Any:
+    kind = type(found)
+    if kind in (tuple, list):
+        return kind.__name__, tuple(map(_arranged, found))
+    if kind is dict:
+        raise _UnknownError
+    return found.name if kind is _Output else ("object", found)
 
 
 def _outputs(root: Specialisation) -> list[str]:
@@ -275,9 +289,9 @@ def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, t
 
 
 class _Output:
-    """Placeholder of an output, to trace how results are arranged."""
+    """Placeholder of an output or an argument, to trace how results are arranged."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: Any) -> None:
         self.name = name
 
 
@@ -285,7 +299,8 @@ def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any]) -
     """The result expression: empty if the outputs are returned unchanged, None if unknown."""
     outputs = _outputs(root)
     try:
-        found = shaped(root, tuple(map(_Output, outputs)))
+        completed = root.gradient.completed([*map(_Output, outputs)], [*map(_Output, writer.inputs)])
+        found = shaped(root, tuple(completed))
         spelled = _spelled(writer, found)
     except Exception:  # noqa: BLE001  (it works on arrays alone)
         return None
@@ -295,11 +310,11 @@ def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any]) -
 
 
 def _spelled(writer: _Writer, found: Any) -> str | _Structure:
-    if isinstance(found, _Output):
-        return found.name
-    if found is None:
-        return writer.object(None)
     kind = type(found)
+    if kind is _Output:
+        return str(found.name)
+    if found is None or isinstance(found, _NUMBERS):
+        return writer.object(found)
     if kind not in (tuple, list, dict):
         raise _UnknownError
     keys = tuple(map(writer.object, found)) if kind is dict else None

@@ -100,9 +100,13 @@ class Prepared:
         arranged, kinds = arrangement(self.root, self.result), tuple(kinds_of(args))
         if arranged is None or (len(kinds) > max(len(args), MOST_PARTS)):
             return None
-        call = _ufunc(gradient.tape) or self.root.call
-        if arranged == "split" and (split := split_form(call)):
-            call, arranged = split, "plain"
+        count = len(gradient.tape.outputs)
+        outputs = [("output", number) for number in range(count)]
+        call: Callable[..., Any] | None = (_ufunc(gradient.tape) or self.root.call) if count else None
+        if arranged == ("tuple", (*outputs[:1], ("tuple", (*outputs[1:],)))) and (split := split_form(call)):
+            call, arranged = split, None
+        elif arranged == (outputs[0] if count == 1 else ("tuple", (*outputs,))):
+            arranged = None
         return Form(call, kinds, gradient.captured, arranged, as_items(self.checks()))
 
     def _specialise(
@@ -227,7 +231,7 @@ class Prepared:
                 chosen, outputs = self._followed(function, args, leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
-        return self.result(chosen, outputs), chosen
+        return self.result(chosen, chosen.gradient.completed(outputs, leaves)), chosen
 
     def _followed(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         """Run the tape of the branches that are taken now, which is recorded if there is none."""

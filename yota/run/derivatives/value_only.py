@@ -18,12 +18,18 @@ from yota.tracing.results import ResultForm, parted
 
 
 class Values(Differentiated):
-    """``function`` with compiled code for its value, for each combination of argument types."""
+    """``function`` with compiled code for its value, for each combination of argument types.
+
+    uncopied: whether results that are arguments are these themselves.
+    """
 
     values = 0
 
-    def __init__(self, function: Callable[..., Any], target: Target, *, dynamic: Dynamic = "auto") -> None:
+    def __init__(
+        self, function: Callable[..., Any], target: Target, *, dynamic: Dynamic = "auto", uncopied: bool = False
+    ) -> None:
         super().__init__(function, (), target, dynamic=dynamic)
+        self.uncopied, self.options = uncopied, (uncopied,)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the value on the tape of a running trace."""
@@ -35,6 +41,11 @@ class Values(Differentiated):
         """A recording of all parts of the value."""
         exact = self.target.strict
         return super().recorded(parted(function, forms), arguments, layout, forms, exact=exact, **how)
+
+    def gradient(self, function: Callable[..., Any], arguments: Arguments, layout: Layout, target: Target) -> Gradient:
+        """The tape to compile."""
+        found = super().gradient(function, arguments, layout, target)
+        return found.without_given(len(arguments.leaves)) if self.uncopied else found
 
     def derived(
         self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
@@ -53,8 +64,8 @@ class Values(Differentiated):
 
 
 class Value(Derivative):
-    """The compiled value of a function."""
+    """The compiled value of a function; a result that is an argument is that argument itself."""
 
     def __init__(self, function: Callable[..., Any], target: Target, recipe: Any) -> None:
-        super().__init__(Values(function, target), recipe, "value", direct=True)
+        super().__init__(Values(function, target, uncopied=True), recipe, "value", direct=True)
         self.title = self.journal.name = f"value of {self.__name__}"

@@ -20,26 +20,27 @@ _CHECKS = (
     *("form", "bytes", "changed"),
 )
 """Kinds of checks, as `yota.tracing.captured.checks` describes them."""
-_ARRANGEMENTS = ("plain", "split", "list")
+_RESULT_PARTS = ("output", "argument", "object", "tuple", "list")
+"""Kinds of parts of a result."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """A compiled function for one combination of argument types, and the checks for its validity.
 
-    function: takes the leaves of the arguments and then ``captured``.
+    function: takes the leaves of the arguments and then ``captured``; None if no output is computed.
     kinds: the type of each argument, for an array with its shape and dtype, for a tuple or a list with its length and
         followed by the kinds of its items.
     captured: captured arrays, passed as further arguments.
-    arrangement: arrangement of the results: ``"plain"`` as they are, ``"split"`` with all but the first in a tuple,
-        ``"list"``.
+    arrangement: the result, as a kind and what it is of: the number of an output or of an argument's leaf, an object, or
+        the parts of a tuple or a list; None for the outputs as they come.
     checks: each check as its kind and its values.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Any] | None
     kinds: tuple[tuple[Any, ...], ...]
     captured: tuple[Any, ...]
-    arrangement: str
+    arrangement: tuple[str, Any] | None
     checks: tuple[tuple[Any, ...], ...]
 
 
@@ -96,7 +97,12 @@ def _as_offered(form: Form) -> tuple[Any, ...]:
         (_CHECKS.index(kind.removeprefix("equal_")), owner, *(_packed(values) if kind in ("form", "bytes") else values))
         for kind, owner, *values in form.checks
     )
-    return form.function, kinds, form.captured, _ARRANGEMENTS.index(form.arrangement), checks
+    return form.function, kinds, form.captured, form.arrangement and _numbered(form.arrangement), checks
+
+
+def _numbered(part: tuple[str, Any]) -> tuple[int, Any]:
+    kind, what = part
+    return _RESULT_PARTS.index(kind), tuple(map(_numbered, what)) if kind in ("tuple", "list") else what
 
 
 def _packed(values: Iterable[Any]) -> Iterator[Any]:
@@ -105,14 +111,19 @@ def _packed(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def offer_whole(dispatcher: Any, key: Any, like: Any, kinds: Iterable[tuple[Any, ...]]) -> None:
-    """Register the form with the key ``like`` for integers too, if it is compiled C, which converts them to floats."""
+    """Register the form with the key ``like`` for integers too, if it is C that converts them to floats."""
     known = dispatcher.__dict__.get("_offered", {})
     found = known.get(like)
-    if found is not None and isinstance(found[0], BuiltinFunctionType):
+    if found is not None and isinstance(found[0], BuiltinFunctionType) and not _gives_arguments(found[3]):
         known[key] = found[0], tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
         if len(known) > MOST_FORMS:
             del known[next(iter(known))]
         dispatcher.set_forms(tuple(known.values()))
+
+
+def _gives_arguments(part: Any) -> bool:
+    kind, what = part or (0, ())
+    return kind == _RESULT_PARTS.index("argument") or (type(what) is tuple and any(map(_gives_arguments, what)))
 
 
 def withdraw(dispatcher: Any) -> None:
@@ -128,5 +139,5 @@ def _dispatcher() -> Any:
     from yota.run.machine.stored import rendered
 
     return native.build(
-        rendered("c/dispatcher.c.jinja", checks=_CHECKS, arrangements=_ARRANGEMENTS, most=MOST_PARTS)
+        rendered("c/dispatcher.c.jinja", checks=_CHECKS, parts=_RESULT_PARTS, most=MOST_PARTS)
     ).Dispatcher
