@@ -336,3 +336,33 @@ def test_numpy_code_has_its_arrays_looked_at_by_compiled_code(structure: bool) -
         array.dtype = pickle.loads(pickle.dumps(array.dtype))
     right()
     assert both.latest is last
+
+
+@needs_compiler
+def test_code_for_single_values_is_dispatched_in_c() -> None:
+    function: Any = yota.value_and_grad(lambda x, powers, name: np.sum(x ** powers[0]) * len(name), target="c")
+    x = np.array([1.0, 2.0])
+    cases = [((k,), name) for k in (2, 3) for name in ("a", "bc")]
+    for _ in range(3):
+        for (power,), name in cases:
+            np.testing.assert_allclose(function(x, (power,), name)[1], len(name) * power * x ** (power - 1))
+    assert function.direct_calls >= 4
+    before = function.direct_calls
+    for power, name in ((2, "bc"), (3, "bc")):
+        np.testing.assert_allclose(function(x, (power,), name)[1], len(name) * power * x ** (power - 1))
+    assert function.direct_calls == before + 2
+    np.testing.assert_allclose(function(x, (2.0,), "bc")[1], 4 * x)
+
+
+@needs_compiler
+def test_an_index_of_lambdify_is_an_integer_among_floats() -> None:
+    array, index, factor = sympy.IndexedBase("a"), sympy.Symbol("i", integer=True), sympy.Symbol("c")
+    function: Any = yota.lambdify((array, index, factor), array[index] * factor, target="c")
+    values = np.arange(1.0, 4.0)
+    for _ in range(3):
+        for place in range(3):
+            for times in (2, 2.5):
+                assert function(values, place, times) == (place + 1) * times
+    assert function.direct_calls >= 9
+    with pytest.raises(TypeError):
+        function(values, 1, 2.0, 3)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from yota.errors import ArgumentError
 from yota.interop.programs import Formula, formula
-from yota.run.derivatives.calling import kinds
 from yota.run.derivatives.value_only import Value
 from yota.run.specialise import Target
 
@@ -150,13 +150,14 @@ class Lambdified(Value):
         from yota.run.derivatives.call_entry import kinds_of
         from yota.run.machine.c_dispatch import offer_whole
 
-        pairs = zip(args, self._counts, strict=False)
-        taken = tuple([each if counts else _floating(each) for each, counts in pairs]) + args[len(self._counts) :]
-        own = tuple(kinds_of(args))
-        if tuple(kinds_of(taken)) != own:
+        pairs = list(zip_longest(args, self._counts[: len(args)], fillvalue=True))
+        taken = tuple([each if counts else _floating(each) for each, counts in pairs])
+        own = tuple(kind for each, counts in pairs for kind in kinds_of((each,), static=counts))
+        floating = tuple(kinds_of(taken))
+        if floating != own:
             found = self(*taken, **kwargs)
             if self.front is not self and not kwargs:
-                offer_whole(self.front, own, kinds(taken), own)
+                offer_whole(self.front, own, floating)
             return found
         return super().make(taken, kwargs)
 

@@ -28,7 +28,8 @@ _MOST_DEPTH = 20
 _MANY_ARRAYS = 4
 """Smallest number of arrays to check, in arguments and captured data, for which checks are compiled in C."""
 _GET: Any = object.__getattribute__
-_VALUES = (int, bool, str, bytes, type(None))
+STATIC = (int, bool, str, bytes, type(None))
+"""Types of values for each of which there is code of its own."""
 _NUMBERS = (int, float, complex, np.generic)
 
 
@@ -100,7 +101,7 @@ class _Writer:
         elif is_leaf(value):
             self._step("type", name, self.object(kind))
             self._leaf(name, kind_of(value))
-        elif kind in _VALUES:
+        elif kind in STATIC:
             self._step("equal", name, self.object(kind), self.object(value))
         else:
             self._structure(name, value, depth)
@@ -211,14 +212,17 @@ def kind_of(value: Any) -> tuple[Any, ...]:
     return (np.ndarray, value.shape, value.dtype) if type(value) is np.ndarray else (type(value),)
 
 
-def kinds_of(args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """The types of arguments, each tuple and list followed by those of its items, as `Form` describes them."""
+def kinds_of(args: Sequence[Any], *, static: bool = True) -> Iterator[tuple[Any, ...]]:
+    """The types of arguments, each tuple and list followed by those of its items, as `Form` describes them.
+
+    static: whether integers and the like are part of the kind.
+    """
     for value in args:
         if type(value) in (tuple, list):
             yield type(value), len(value)
-            yield from kinds_of(value)
+            yield from kinds_of(value, static=static)
         else:
-            yield kind_of(value)
+            yield (type(value), value) if static and type(value) in STATIC else kind_of(value)
 
 
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:

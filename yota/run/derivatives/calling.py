@@ -188,9 +188,10 @@ class Derivative(Compiled):
             return
         self.direct.insert(key, self.latest)
         if self.front is not self:
+            from yota.run.derivatives.call_entry import kinds_of
             from yota.run.machine.c_dispatch import offer
 
-            offer(self.front, key, prepared.form(args))
+            offer(self.front, tuple(kinds_of(args)), prepared.form(args))
 
 
 class Slope(Compiled):
@@ -217,4 +218,6 @@ class Slope(Compiled):
 
 def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Argument types as keys of compiled functions of arrays and numbers."""
-    return tuple([(a.dtype, a.shape) if type(a) is np.ndarray else type(a) for a in args])
+    return tuple(
+        [(a.dtype, a.shape) if type(a) is np.ndarray else (int, a) if type(a) is int else type(a) for a in args]
+    )

@@ -56,8 +56,10 @@ class Prepared:
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
         """All specialisations of the decision tree."""
-        parts = [*_parts(args)]
-        self._plain = not owner.hidden and len(arguments.leaves) == len(parts) and all(map(_exact, parts))
+        from yota.run.derivatives.call_entry import STATIC
+
+        leaves = [each for each in _parts(args) if type(each) not in STATIC]
+        self._plain = not owner.hidden and len(arguments.leaves) == len(leaves) and all(map(_exact, leaves))
 
     def owned_by(self, owner: Differentiated) -> Prepared:
         """The same compiled code for another function with equal captured data."""
@@ -98,7 +100,7 @@ class Prepared:
         if not self._plain or gradient.tape.guards or self.root.branches:
             return None
         arranged, kinds = arrangement(self.root, self.result), tuple(kinds_of(args))
-        if arranged is None or (len(kinds) > max(len(args), MOST_PARTS)):
+        if arranged is None or (len(kinds) > MOST_PARTS and any(len(each) == 2 for each in kinds)):
             return None
         count = len(gradient.tape.outputs)
         outputs = [("output", number) for number in range(count)]

@@ -30,10 +30,10 @@ class Form:
 
     function: takes the leaves of the arguments and then ``captured``; None if no output is computed.
     kinds: the type of each argument, for an array with its shape and dtype, for a tuple or a list with its length and
-        followed by the kinds of its items.
+        followed by the kinds of its items. With a value beside its type, it is no leaf and must have that value.
     captured: captured arrays, passed as further arguments.
-    arrangement: the result, as a kind and what it is of: the number of an output or of an argument's leaf, an object, or
-        the parts of a tuple or a list; None for the outputs as they come.
+    arrangement: the result, as a kind and what it is of: the number of an output or of an argument's leaf, an object,
+        or the parts of a tuple or a list; None for the outputs as they come.
     checks: each check as its kind and its values.
     """
 
@@ -110,12 +110,12 @@ def _packed(values: Iterable[Any]) -> Iterator[Any]:
     return (struct.pack(f"{len(each)}n", *each) if type(each) is tuple else each for each in values)
 
 
-def offer_whole(dispatcher: Any, key: Any, like: Any, kinds: Iterable[tuple[Any, ...]]) -> None:
-    """Register the form with the key ``like`` for integers too, if it is C that converts them to floats."""
+def offer_whole(dispatcher: Any, kinds: Any, like: Any) -> None:
+    """Register the form for the kinds ``like`` for others with integers, if it is C that converts them to floats."""
     known = dispatcher.__dict__.get("_offered", {})
     found = known.get(like)
     if found is not None and isinstance(found[0], BuiltinFunctionType) and not _gives_arguments(found[3]):
-        known[key] = found[0], tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
+        known[kinds] = found[0], tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
         if len(known) > MOST_FORMS:
             del known[next(iter(known))]
         dispatcher.set_forms(tuple(known.values()))

@@ -237,16 +237,33 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
     s, q = trace.traced(args[0]), (*args[1:], keywords.get("q"))[0]
     if trace.is_constant(trace.lift(s)):
         return trace.apply(trace.registry.primitive("zeta"), (s, 1.0 if q is None else q))
-    q = trace.traced(1.0 if q is None else q)
-    low = np.arange(float(_TERMS))
-    near = np.sum((q[..., None] + low) ** -s[..., None], axis=-1)
-    far = q + _TERMS
-    total = near + far ** (1 - s) / (s - 1) + 0.5 * far**-s
-    term = s * far ** (-s - 1) / 2
+    if q is None:
+        # Riemann's functional equation, with Stirling's series for the gamma function.
+        left, t = s < -0.25, np.where(s < -0.25, 1 - s, 1.25)
+        big, series = t + _TERMS, 0.0
+        for order in range(6, 0, -1):
+            series = series / (big * big) + _BERNOULLI[order - 1] / (2 * order * (2 * order - 1))
+        series = series / big
+        height = (big - 0.5) * np.log(big) - big - t * np.log(2 * np.pi) + series
+        half = np.exp(height / 2)
+        factor = 2 * np.sqrt(2 * np.pi) * np.cos(np.pi / 2 * t) * half / math.prod(t + k for k in range(_TERMS)) * half
+        s = np.where(left, t, s)
+        powers = [1.0]
+        for k in range(2, _TERMS + 2):
+            prime = next(each for each in range(2, k + 1) if k % each == 0)
+            powers.append(np.exp(-math.log(k) * s) if prime == k else powers[prime - 1] * powers[k // prime - 1])
+        *terms, power = powers
+        near, far = sum(reversed(terms)), 1.0 + _TERMS
+    else:
+        q, low = trace.traced(q), np.arange(float(_TERMS))
+        near, far = np.sum((q[..., None] + low) ** -s[..., None], axis=-1), q + _TERMS
+        power = far**-s
+    total = near + far * power / (s - 1) + 0.5 * power
+    term = s * (power / far) / 2
     for order, number in enumerate(_BERNOULLI, 1):
         total = total + number * term
         term = term * (s + 2 * order - 1) * (s + 2 * order) / ((2 * order + 1) * (2 * order + 2) * far * far)
-    return total
+    return total if q is not None else np.where(left, factor * total, total)
 
 
 @records("scipy.special", "zetac")
