@@ -162,7 +162,7 @@ def test_orders_of_polygamma_and_branches_of_zeta() -> None:
     close(yota.gradient(yota.from_sympy(sympy.polygamma(1, x), x))(1.5), numbers(sympy.polygamma(2, x), {x: 1.5}).real)
 
 
-@pytest.mark.parametrize("at", [-1.5, 0.5, 3.0])
+@pytest.mark.parametrize("at", [-20.25, -9.5, -1.5, -0.25, 0.0, 0.5, 3.0, 40.0])
 def test_the_zeta_function_left_and_right_of_its_pole(at: float) -> None:
     expression = x * sympy.zeta(x)
     close(yota.from_sympy(expression, x)(at), numbers(expression, {x: at}).real)

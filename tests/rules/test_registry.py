@@ -61,11 +61,14 @@ def test_targets_are_not_imported():
         "r.define('@elementwise(\"statistics.mean\")\\ndef mean(x: Real) -> y:\\n    d[y, x] = 1')\n"
         "assert 'statistics' not in sys.modules and 'scipy' not in sys.modules\n"
         "assert r.user_targets() == ()\n"
+        "before = r.primitive('erf')\n"
+        "assert not before.semantics.ufunc and 'scipy' not in sys.modules\n"
         "import statistics\n"
         "assert r.find(statistics.mean).function is statistics.mean\n"
         "assert [each.name for each in r.user_targets()] == ['mean']\n"
         "import scipy.special\n"
-        "assert r.find(scipy.special.erf).name == 'erf'\n"
+        "assert r.find(scipy.special.erf) is before and before.name == 'erf'\n"
+        "assert before.semantics.ufunc and before.semantics.quiet and before.semantics.owns\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -176,6 +176,7 @@ class Registry:
             if function is not None:
                 # The primitive may be on tapes already, so it stays the same one when its module has appeared.
                 object.__setattr__(known, "function", function)
+                known.__post_init__()
         return known
 
     def find(self, function: Any) -> Primitive | None:

@@ -41,7 +41,7 @@ VALUES = [
 UNARY = (
     "negative positive square absolute fabs sign floor ceil trunc rint sqrt exp expm1 exp2 log log2 log10 log1p sin cos"
     " tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh cbrt deg2rad rad2deg degrees radians reciprocal"
-    " conjugate real isnan isinf isfinite signbit logical_not"
+    " conjugate real sinc isnan isinf isfinite signbit logical_not"
 ).split()
 BINARY = (
     "add subtract multiply divide power maximum minimum fmax fmin hypot arctan2 copysign fmod remainder floor_divide"
@@ -237,6 +237,20 @@ def test_empty_arrays() -> None:
     tape = write.finish(write("sum", x, axis=(0,)), write("multiply", x, 2.0), write("sum", x))
     for mine, theirs in zip(compiled(tape)(np.zeros((0, 3))), evaluate(tape, np.zeros((0, 3))), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_remainders_near_multiples_and_of_large_quotients_are_exact(dtype: str) -> None:
+    generator = np.random.default_rng(0)
+    count = 20_000
+    b = (generator.normal(size=count) * 10.0 ** generator.uniform(-5, 5, count)).astype(dtype)
+    whole = np.rint(generator.normal(size=count) * 10.0 ** generator.uniform(0, 8, count))
+    near = (whole * b).astype(dtype)
+    for a in (near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf), (b * 1e12).astype(dtype)):
+        found = yota.batch(lambda a, b: np.remainder(a, b), target="c")(a, b)
+        expected = np.remainder(a, b)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
 def test_comments_cannot_end_early() -> None:

@@ -56,10 +56,7 @@ class Prepared:
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
         """All specialisations of the decision tree."""
-        from yota.run.derivatives.call_entry import STATIC
-
-        leaves = [each for each in _parts(args) if type(each) not in STATIC]
-        self._plain = not owner.hidden and len(arguments.leaves) == len(leaves) and all(map(_exact, leaves))
+        self._leaves = len(arguments.leaves)
 
     def owned_by(self, owner: Differentiated) -> Prepared:
         """The same compiled code for another function with equal captured data."""
@@ -93,11 +90,13 @@ class Prepared:
 
     def form(self, args: tuple[Any, ...]) -> Form | None:
         """The generated function for dispatch in C, if it takes the arguments unchanged."""
-        from yota.run.derivatives.call_entry import arrangement, as_items, kinds_of
+        from yota.run.derivatives.call_entry import STATIC, arrangement, as_items, kinds_of
         from yota.run.machine.c_dispatch import MOST_PARTS, Form, split_form
 
         gradient = self.root.gradient
-        if not self._plain or gradient.tape.guards or self.root.branches:
+        leaves = [each for each in _parts(args) if type(each) not in STATIC]
+        unchanged = not self.owner.hidden and self._leaves == len(leaves) and all(map(_exact, leaves))
+        if not unchanged or gradient.tape.guards or self.root.branches:
             return None
         arranged, kinds = arrangement(self.root, self.result), tuple(kinds_of(args))
         if arranged is None or (len(kinds) > MOST_PARTS and any(len(each) == 2 for each in kinds)):
