@@ -11,7 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.optimize
+import scipy.sparse.linalg
+import sympy
 
 import yota
 from tests.test_pickling import in_new_process
@@ -30,6 +33,17 @@ def energy(x):
     return SCALE[0] * np.sum(np.sin(x) ** 2)
 
 
+def sparse_system(x):
+    matrix = scipy.sparse.diags_array([np.full(2, -1.0), x + 2, np.full(2, -1.0)], offsets=[-1, 0, 1], format="csc")
+    return np.sum(scipy.sparse.linalg.spsolve(matrix, np.ones(3)))
+
+
+def banded_system(x):
+    return np.sum(scipy.linalg.solve_banded((1, 1), np.stack([x, x + 3, x]), np.ones(3)))
+
+
+SYMBOLS = sympy.symbols("x y")
+EXPRESSION = sympy.sin(SYMBOLS[0]) * SYMBOLS[1]
 MATRIX = np.random.default_rng(0).normal(size=(150, 150))
 CASES = {
     "value_and_grad": (lambda target: yota.value_and_grad(energy, target=target), (X,)),
@@ -44,6 +58,9 @@ CASES = {
     "batch": (lambda target: yota.batch(yota.value_and_grad(energy), target=target), (np.stack([X, 2 * X]),)),
     "all sizes": (lambda _: yota.value_and_grad(energy, args={"x": "float64[N]"}), (X,)),
     "scan": (lambda _: yota.gradient(lambda x: yota.scan(lambda c, t: (c * t, c), 0.5, x)[0]), (X,)),
+    "sparse system": (lambda target: yota.value_and_grad(sparse_system, target=target), (X,)),
+    "banded system": (lambda target: yota.value_and_grad(banded_system, target=target), (X,)),
+    "expressions": (lambda target: yota.lambdify(SYMBOLS, (SYMBOLS[1], (EXPRESSION, 2)), target=target), (X, 3.0)),
     "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
 }
 COMPILED = pytest.mark.skipif(not native.is_available(), reason="no C compiler")

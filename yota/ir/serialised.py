@@ -13,6 +13,7 @@ import numpy as np
 from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.inputs import Input, Static
+from yota.ir.linear_solvers import Banded, Direct
 from yota.ir.location import Location, Span
 from yota.ir.primitive import Primitive
 from yota.ir.regions import Region
@@ -32,6 +33,8 @@ _RECORDS: tuple[Any, ...] = (
     Form,
     Tape,
     Region,
+    Direct,
+    Banded,
 )
 _KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple, dict)
 _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}

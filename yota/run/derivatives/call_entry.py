@@ -252,9 +252,10 @@ def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> tuple[str, 
         for kind, count in (("output", len(tape.outputs)), ("argument", len(tape.inputs)))
     )
     try:
-        return _arranged(shaped(root, root.gradient.completed(outputs, leaves)))
+        found: tuple[str, Any] = _arranged(shaped(root, root.gradient.completed(outputs, leaves)))
     except Exception:  # noqa: BLE001  (it works on arrays alone)
         return None
+    return found
 
 
 def _arranged(found: Any) -> Any:

@@ -213,7 +213,7 @@ class Prepared:
         """The function that generated source defines; it returns the outputs of the tape."""
         return loaded(source)
 
-    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
+    def result(self, chosen: Specialisation, outputs: Sequence[Any]) -> Any:
         """The caller's result."""
         return self.owner.result(chosen.gradient, self.layout, outputs)
 

@@ -75,9 +75,10 @@ def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
     return found
 
 
-def split_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
+def split_form(function: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """The compiled function that gives all results of ``function`` but the first in a tuple of their own."""
-    return getattr(getattr(function, "__self__", None), f"{function.__name__}_split", None)
+    name = getattr(function, "__name__", "")
+    return getattr(getattr(function, "__self__", None), f"{name}_split", None)
 
 
 def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
