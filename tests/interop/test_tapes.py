@@ -95,6 +95,15 @@ def number(expression: Any, at: dict[Any, float]) -> float:
     return float(sympy.sympify(expression).doit().xreplace({key: sympy.Float(each, 30) for key, each in at.items()}))
 
 
+def test_formulas_of_complex_numbers_have_their_conjugates() -> None:
+    value, gradient = yota.grad(lambda x: np.real((np.exp(1j * x) + x) * np.conj(np.exp(2j * x))), 0.7)
+    # By hand: cos(x) + x*cos(2*x).
+    wanted = [np.cos(0.7) + 0.7 * np.cos(1.4), -np.sin(0.7) + np.cos(1.4) - 1.4 * np.sin(1.4)]
+    found = [complex(each.subs(sympy.Symbol("x"), 0.7).doit().evalf()) for each in gradient.tape.to_sympy()]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose([value, gradient[0]], wanted, rtol=1e-12)
+
+
 def test_formulas_are_short_and_lead_back() -> None:
     value, g = yota.grad(lambda x, w: np.sum(w * x**2), np.linspace(0, 1, 50), 3.0)
     i, w, x = sympy.Symbol("i", integer=True), sympy.Symbol("w"), sympy.IndexedBase("x")

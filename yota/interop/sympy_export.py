@@ -285,6 +285,10 @@ class _Elements:
     def _astype(self, op: Op, index: _Index) -> Any:
         return _numeric(self.element(op.operands[0], index))
 
+    def _conjugate(self, op: Op, index: _Index) -> Any:
+        found = self._broadcast(op.operands[0], index)
+        return sympy.conjugate(found) if self.tape.types[op.operands[0]].is_complex else found
+
     def _positive(self, op: Op, index: _Index) -> Any:
         return self.element(op.operands[0], index)
 
