@@ -14,10 +14,7 @@ from yota.rules.language.rule_text import walk
 from yota.rules.language.syntax import read_expression
 from yota.rules.registry import registry
 
-FORMS: Mapping[str, str] = dict(
-    line.split(" = ", 1)
-    for line in template_text("sympy/functions.txt").splitlines()  # type: ignore[misc]
-)
+FORMS: Mapping[str, str] = dict(line.split(" = ", 1) for line in template_text("sympy/functions.txt").splitlines())
 """Sympy functions and conditions of arguments a, b, c and d in the rule language, in addition to `functions`."""
 ORDERED = frozenset(
     "expint jn yn legendre chebyshevt chebyshevu hermite hermite_prob laguerre assoc_laguerre gegenbauer jacobi".split()
