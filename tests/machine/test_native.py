@@ -340,6 +340,16 @@ def test_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.Store(cache).note("compiler-" + "0" * 40, lambda: "text") == "text"
 
 
+@needs_compiler
+def test_no_room_for_temporary_files_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(CodegenError, match=r"No space left on device. Name a folder with room in TMPDIR"):
+        native.build(code(2) + f"/* {os.urandom(8).hex()} */")
+
+
 def raises(error: OSError, function: Any, where: Path) -> Any:
     """``function``, but not for what lies in the folder ``where``."""
 

@@ -83,6 +83,10 @@ def _headers_key(compiler: Compiler) -> str:
 
 _MODULE = "yota_native"
 _FORMAT = "1"
+_NO_ROOM = (
+    "compiled code cannot be made, for temporary files cannot be written: {error}. Name a folder with room in "
+    'TMPDIR, or use target="numpy"'
+)
 _NOT_LOADED = (
     "compiled code cannot be loaded from {place}: {error}. Where programs may not be run from that file system "
     "(noexec), name a folder on another one in YOTA_CACHE_DIR"
@@ -150,7 +154,10 @@ def build(code: str) -> ModuleType:
             file.write_text(code, encoding="utf-8")
             found.compile(file, output, ready_headers(kept, found))
 
-    place = kept.get(key, make)
+    try:
+        place = kept.get(key, make)
+    except OSError as error:
+        raise CodegenError(_NO_ROOM.format(error=error)) from None
     try:
         return _imported(place)
     except CodegenError:
