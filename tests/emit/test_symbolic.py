@@ -265,7 +265,7 @@ def program(steps):
     return function
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @example(SCALED_TWICE, False, 0)
 @example([("add", 0, 0, 2.0), ("add", 0, 0, 2.0), ("subtract", 0, 0, 2.0)], False, 0)
 @given(STEPS, st.booleans(), st.integers(0, 1000))
