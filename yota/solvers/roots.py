@@ -76,17 +76,26 @@ def _is_diagonal(tape: Tape) -> bool:
     return bool(tape.types[result].size == count and np.all(rows == columns))
 
 
+def root(trace: Trace, solver: Callable[..., Any], called: Sequence[str], place: Path, *args: Any) -> Any:
+    """A solver's call, which gives at ``place`` the root of a function with an equation for each element."""
+    return _recorded(Call(trace, solver, args, {}, called), place, elementwise=True)
+
+
+def _recorded(call: Call, place: Path, *, fixed: bool = False, elementwise: bool = False) -> Any:
+    host = call.host(Root, place)
+    host.fixed, host.elementwise = fixed, elementwise
+    found, numbers = recorded(call, host, place)
+    host.called = list(numbers)
+    host.zero = frozenset(number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",)))
+    return found
+
+
 def _form(
     name: str, called: Sequence[str], place: Callable[[Call], Path], trace: Trace, *args: Any, **keywords: Any
 ) -> Any:
     """What records a function of SciPy's, of whose parameters ``called`` are functions."""
     call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
-    host = call.host(Root, place(call))
-    host.fixed, host.elementwise = name == "fixed_point", name == "newton"
-    found, numbers = recorded(call, host, place(call))
-    host.called = list(numbers)
-    host.zero = frozenset(number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",)))
-    return found
+    return _recorded(call, place(call), fixed=name == "fixed_point", elementwise=name == "newton")
 
 
 def _bracketing(call: Call) -> Path:
