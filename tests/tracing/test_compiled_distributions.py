@@ -34,6 +34,8 @@ CALLS = {
     "stats.multinomial.pmf([2, 1, 3], 6, x / np.sum(x)) + stats.multinomial.cov(5, x / np.sum(x))[0]": ("x",),
     "stats.skewnorm.entropy(k) * stats.tukeylambda.cdf(x - 1, 0.3 * k)": ("x", "k"),
     "stats.kappa4.ppf(q, 0.2 * k, k - 0.9)": ("q", "k"),
+    "stats.irwinhall.pdf(x, [3, 4, 3], 0.1, k) * stats.irwinhall.cdf(3 * x, 7)": ("x", "k"),
+    "stats.irwinhall.sf(2 * x, 4) * stats.irwinhall.expect(np.sqrt, (5,), scale=k)": ("x", "k"),
 }
 """Arguments by call."""
 

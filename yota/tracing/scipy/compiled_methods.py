@@ -6,6 +6,7 @@ import math
 import sys
 from typing import Any
 
+from yota.tracing.dispatch import concrete
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.scipy.distribution_formulas import CONTINUOUS, by_formula, special
@@ -210,6 +211,25 @@ def _smirnov_density(trace: Trace, self: Any, x: Any, n: Any) -> Any:
     weights = np.exp(_log_binomial(n, np.minimum(each, n)) + (each - 1) * np.log(right) + (n - each) * np.log(left))
     slopes = 1 + x * ((each - 1) / right - (n - each) / left)
     return -np.sum(np.where(among, weights * slopes, 0.0), axis=-1)
+
+
+def _irwin_hall(trace: Trace, self: Any, method: str, x: Any, n: Any) -> Any:
+    """A cardinal spline, or its integral, at all places at once; SciPy evaluates one after another."""
+    given, n = n, np.asarray(concrete(trace, n))
+    bool(np.all(given == n))
+    x, n = np.broadcast_arrays(trace.traced(x), n)
+    found = np.full(np.shape(x), np.nan)
+    for count in np.unique(n[np.isfinite(n)]):
+        spline = self._cardbspl(count)
+        spline = spline if method == "pdf" else spline.antiderivative()
+        found = np.where(n == count, spline(count - x if method == "sf" else x), found)
+    return found
+
+
+for _method in ("pdf", "cdf", "sf"):
+    records(_CONTINUOUS, f"irwinhall_gen._{_method}")(
+        lambda trace, self, x, n, method=_method: _irwin_hall(trace, self, method, x, n)
+    )
 
 
 _ANGLE = np.arange(-4.5, 4.5, 2.0**-6)
