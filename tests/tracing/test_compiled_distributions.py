@@ -60,6 +60,27 @@ def test_value_and_gradient(call):
     assert yota.gradcheck(loss, *values)
 
 
+@pytest.mark.parametrize("places", [[[0.2, 0.3]], [[0.9, 0.8]], [[0.2, 0.9], [0.7, 0.1]]])
+def test_functions_for_parts_of_an_array(places):
+    xpx = pytest.importorskip("scipy._lib.array_api_extra")
+
+    def function(x, a):
+        both = xpx.apply_where(x > 0.5, (x, a * np.ones(2)), lambda x, a: np.log(a * x - 0.4), lambda x, a: x * a)
+        alone = xpx.apply_where(x > 0.5, x, lambda x: np.sqrt(x - 0.5), fill_value=2.0)
+        return np.sum(both * alone)
+
+    def part(x, a):
+        return np.log(a * x - 0.4) * np.sqrt(x - 0.5) if x.real > 0.5 else 2.0 * a * x
+
+    # Parts that change places share a tape.
+    fg = yota.value_and_grad(function, wrt=(0, 1), dynamic=len(places) == 1)
+    for x in places:
+        value, (by_x, by_a) = fg(np.array(x), 1.3)
+        assert value == pytest.approx(sum(part(each, 1.3) for each in np.array(x)))
+        np.testing.assert_allclose(by_x, [np.imag(part(each + 1e-30j, 1.3)) / 1e-30 for each in x])
+        assert by_a == pytest.approx(sum(np.imag(part(each + 0j, 1.3 + 1e-30j)) / 1e-30 for each in x))
+
+
 @pytest.mark.parametrize("method", ["logpdf", "cdf", "sf"])
 def test_a_shape_of_0_is_no_place_of_its_own(method):
     def loss(h, k):

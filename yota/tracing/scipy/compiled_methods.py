@@ -143,16 +143,30 @@ def _kappa_quantile(trace: Trace, self: Any, q: Any, h: Any, k: Any) -> Any:
 
 @records("scipy._lib.array_api_extra._lib._funcs", "_apply_where")
 def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any) -> Any:
-    """Without a mask where one function is for all elements."""
+    """Both functions for all elements: where one is not chosen, of an element for which it is."""
+    chosen = np.asarray(concrete(trace, cond))
+    if not chosen.size:
+        own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
+        return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *args, xp=xp)
     given = [trace.traced(each) for each in args]
-    for function, other, chosen in ((f1, f2, cond), (f2, f1, ~cond)):
-        if function is not None and np.size(cond) and bool(np.all(chosen)):
-            found = function(*given)
-            rest = fill_value if other is None else other(*(np.ravel(each)[:0] for each in given))
-            if is_tracer(found) and found.shape == np.shape(cond):
-                return found.astype(np.result_type(found.dtype, getattr(rest, "dtype", rest)), copy=False)
-    own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
-    return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *args, xp=xp)
+    is_whole = bool(np.all(cond))
+    is_mixed = not is_whole and bool(np.any(cond))
+    sides: list[Any] = []
+    kinds: list[Any] = []
+    for function, mine, seen, is_used in (
+        (f1, cond, chosen, is_whole or is_mixed),
+        (f2, ~cond, ~chosen, not is_whole),
+    ):
+        places = given if is_used else [np.ravel(each)[:0] for each in given]
+        if is_mixed:
+            some = tuple(each[0] for each in np.nonzero(seen))
+            places = [np.where(mine, each, each._value()[some]) for each in given]
+        found = fill_value if function is None else function(*map(np.ravel, places))
+        kinds.append(getattr(found, "dtype", found))
+        if is_used:
+            sides.append(found if np.size(found) == 1 else np.reshape(found, chosen.shape))
+    result = np.where(cond, *sides) if is_mixed else np.broadcast_to(sides[0], chosen.shape)
+    return result.astype(np.result_type(*kinds), copy=False)
 
 
 @records(_CONTINUOUS, "powerlognorm_gen._ppf")
