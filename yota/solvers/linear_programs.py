@@ -15,6 +15,7 @@ from yota.ir.callables import original
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, recorded, solution_at
+from yota.tracing.dispatch import concrete
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
@@ -168,6 +169,8 @@ def _linprog(trace: Trace, *args: Any, **keywords: Any) -> Any:
     host = LinearProgram(call.name, call.inner, run)
     host.names = tuple(name for name in call.arguments if call.is_placed(name))
     found, host.numbers = recorded(call, host, ("x",))
+    # Numbers of the search for integers, of which there are none.
+    found.update({name: concrete(trace, found[name]) for name in found if name.startswith("mip_")})
     return found
 
 

@@ -32,6 +32,8 @@ _EXACT = 1e-12
 _NEAR = 1e-3
 """How near to a bound an element may belong at it: some solvers stop before the bound."""
 
+_SETTLED = ("jac", "grad", "optimality")
+"""Results that belong to the solution, wherever the search started."""
 
 _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "": lambda f, z: np.ones_like(f),
@@ -98,12 +100,15 @@ class Minimum(Host):
         paths = {number: path for path, number in self.numbers.items()}
         measured = {path: each for path, each in self.measured.items() if self.numbers.get(path) in adjoints}
         tape, results = self._equation(branch.tape, registry, measured)
+        settled = {number for number, path in paths.items() if path[-1:] and path[-1] in _SETTLED}
+        if any(op.operands[place] in active for place in branch.places):
+            settled = set()
         given = [*(("operand", place) for place in branch.places), ("result", at), ("result", at + 1)]
         implicit = Implicit(
             tape,
             given,
             [self.numbers[path] for path in results],
-            constant=frozenset({at, at + 1}),
+            constant=frozenset({at, at + 1, *settled}),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )
         return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)

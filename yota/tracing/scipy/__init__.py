@@ -14,6 +14,7 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     image_sampling,
     interpolation,
     mixtures,
+    mstats,
     ndimage,
     peaks,
     quadrature,

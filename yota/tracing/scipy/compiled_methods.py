@@ -163,8 +163,10 @@ def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *ar
             places = [np.where(mine, each, each._value()[some]) for each in given]
         found = fill_value if function is None else function(*map(np.ravel, places))
         kinds.append(getattr(found, "dtype", found))
+        if is_used and function is not None:
+            found = np.reshape(np.broadcast_to(found, (chosen.size,)), chosen.shape)
         if is_used:
-            sides.append(found if np.size(found) == 1 else np.reshape(found, chosen.shape))
+            sides.append(found)
     result = np.where(cond, *sides) if is_mixed else np.broadcast_to(sides[0], chosen.shape)
     return result.astype(np.result_type(*kinds), copy=False)
 

@@ -167,15 +167,3 @@ _ESTIMATES = ("gaussian_kernel_estimate", "gaussian_kernel_estimate_log")
 @functools.cache
 def _estimates(module: Any) -> list[tuple[Any, str, Any]]:
     return [(module, name, _Estimate(getattr(module, name), name.endswith("_log"))) for name in _ESTIMATES]
-
-
-def _unmasked(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    """Of arrays without a mask, the function of scipy.stats."""
-    if any(isinstance(each, np.ma.MaskedArray) for each in (*args, *keywords.values())):
-        raise trace.unrecorded(f"scipy.stats.mstats.{name} of a masked array", "Leave out what is masked.")
-    found = getattr(sys.modules["scipy.stats"], name)(*args, **keywords)
-    return found.astype(float) if name == "sem" else found
-
-
-for _name in ("linregress", "pearsonr", "sem", "variation"):
-    records("scipy.stats.mstats", _name)(functools.partial(_unmasked, _name))
