@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 import yota
-from yota.errors import DifferentiationError, TracingError
+from yota.errors import DifferentiationError, StaleTapeError, TracingError
 
 
 def bowl(x, a):
@@ -259,3 +259,24 @@ def test_calls_by_keyword_and_functions_that_give_slopes():
     assert yota.gradient(lambda a: optimize.fmin_l_bfgs_b(both, [0.0], args=(a,))[0][0])(1.5) == 1.0
     with pytest.raises(TracingError, match="curve_fit with a loss"):
         yota.grad(lambda y: optimize.curve_fit(model, T, y, method="trf", loss="cauchy")[0][0], Y)
+
+
+def test_what_the_start_alone_moves_has_derivative_zero_at_the_solution():
+    def residual(x, a):
+        return np.array([10 * (x[1] - a * x[0] ** 2), 1 - x[0]])
+
+    start = np.array([2.0, 2.0])
+    value, g = yota.grad(lambda x0: np.sum(optimize.least_squares(residual, x0, args=(1.0,)).jac), start)
+    assert value == pytest.approx(-11.0, rel=1e-6)
+    np.testing.assert_array_equal(g[0], 0.0)
+    with pytest.raises(DifferentiationError, match="jac has no derivative"):
+        yota.grad(lambda a: np.sum(optimize.least_squares(residual, start, args=(a,)).jac), 1.0)
+
+
+def test_a_matrix_that_the_search_changes_is_not_cut_to_the_whole_numbers_of_its_start():
+    def total(x0):
+        return np.sum(optimize.minimize(lambda x: np.sum((x - 2) ** 2), x0).hess_inv)
+
+    assert yota.grad(total, np.array([2.0, 2.0]))[0] == 2
+    with pytest.raises(StaleTapeError, match="ended otherwise"):
+        yota.grad(total, np.array([3.0, 3.0]))

@@ -85,7 +85,11 @@ class Host:
             results = (*found.arrays, *found.ended, self.branch(found, values))
         except Missing:
             results = ()
-        if [np.shape(each) for each in results] != [type.shape for type in self.types]:
+        # SciPy's first guess of a matrix holds whole numbers, what a search makes of it does not.
+        if [np.shape(each) for each in results] != [type.shape for type in self.types] or not all(
+            np.can_cast(np.asarray(each).dtype, type.dtype, "same_kind")
+            for each, type in zip(results, self.types, strict=True)
+        ):
             return *(np.zeros(each.shape, each.dtype) for each in self.types[:-1]), -1
         return tuple(_cast(each, type) for each, type in zip(results, self.types, strict=True))
 

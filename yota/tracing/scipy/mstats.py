@@ -91,4 +91,5 @@ def _deviation_of_median(rows: Any) -> Any:
 def _compare_medians(trace: Trace, group_1: Any, group_2: Any, axis: int | None = None) -> Any:
     groups = [_sorted(trace, "compare_medians_ms", each, axis) for each in (group_1, group_2)]
     apart = np.abs(np.subtract(*(np.median(each, axis=-1) for each in groups)))
-    return 1 - special("ndtr")(apart / np.sqrt(sum(_deviation_of_median(each) ** 2 for each in groups)))
+    apart = apart / np.sqrt(sum(_deviation_of_median(each) ** 2 for each in groups))
+    return 1 - special("ndtr")(apart.astype(float))
