@@ -221,6 +221,11 @@ KEYWORDS |= {
     "quantile tuple": (lambda x: np.quantile(x, 0.3, axis=(0, 2)), T),
     "quantile ends": (lambda x: np.quantile(x, [0.0, 1.0]), M),
     "quantile traced q": (lambda x, q: np.quantile(x, q), V, 0.33),
+    "quantile traced q of one": (
+        lambda x, q: np.nanquantile(np.where(np.eye(*x.shape), np.nan, x)[:2], q, axis=0),
+        M,
+        0.37,
+    ),
     "quantile traced qs": (lambda x, q: np.quantile(x, q, axis=1), M, np.array([0.12, 0.7])),
     "quantile weights": (lambda x: np.quantile(x, 0.4, weights=np.arange(1, 7), method="inverted_cdf"), V),
     "quantile many": (lambda x: np.quantile(x, np.array([[0.1, 0.2], [0.6, 0.9]])), V),

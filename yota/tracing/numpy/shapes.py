@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from yota.ir.catalog import primitive
@@ -147,3 +148,12 @@ def _is_writeable(trace: Trace, x: Any) -> bool:
 
 for _package in ("scipy._lib", "sklearn.externals"):
     records(f"{_package}.array_api_compat.common._helpers", "is_writeable_array")(_is_writeable)
+
+
+@records("numpy.lib._function_base_impl", "_get_indexes")
+def _places_of_quantiles(trace: Trace, arr: Any, virtual_indexes: Any, valid_values_count: Any) -> Any:
+    """As for an array of places where there is one: NumPy writes into what it computes of it."""
+    own = sys.modules["numpy.lib._function_base_impl"]._get_indexes
+    given = np.reshape(virtual_indexes, np.shape(virtual_indexes) or (1,))
+    found = getattr(own, "recorded_from", own)(arr, given, valid_values_count)
+    return tuple(np.reshape(each, np.shape(virtual_indexes)) for each in found)
