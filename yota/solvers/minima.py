@@ -32,7 +32,7 @@ _EXACT = 1e-12
 _NEAR = 1e-3
 """How near to a bound an element may belong at it: some solvers stop before the bound."""
 
-_SETTLED = ("jac", "grad", "optimality")
+_SETTLED = ("jac", "grad", "optimality", "active_mask")
 """Results that belong to the solution, wherever the search started."""
 
 _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
