@@ -87,7 +87,7 @@ def test_written_rows_are_read_where_they_come_from(count: int) -> None:
     """The adjoint of a chain of writes is read from its end: no write makes a copy of the whole array."""
     tape = run(yota.grad(rows, np.ones((count, 40)))[1].tape)
     names = [op.name for op in tape.ops]
-    assert names.count("setitem") == count - 1
+    assert names.count("setitem") <= count - 1
     assert len(names) < 12 * count
     x = np.random.default_rng(0).normal(size=(count, 40))
     gradient = yota.gradient(rows)(x)

@@ -12,6 +12,8 @@ from yota.optimize.array_writes import covers, is_basic, positions
 from yota.optimize.case import Case, Rule
 
 _LONGEST_WALK = 64
+_MOST_PIECES = 8
+"""Writes that are looked at for whether they fill an array."""
 
 
 def _whole(case: Case) -> int | None:
@@ -196,6 +198,52 @@ def _written_back(case: Case) -> int | None:
     return array if is_basic(case.keyword("index")) else None
 
 
+def _joined(case: Case) -> int | None:
+    """Writes side by side that fill an array, which is then the pieces joined, whatever it held before."""
+    shape, axis = case.type.shape, None
+    pieces: dict[int, tuple[int, int]] = {}
+    array, value, *places = case.operands
+    index = case.keyword("index")
+    for _ in range(_MOST_PIECES):
+        found = None if places else _slab(index, shape, axis)
+        if found is None or case.type_of(value).dtype != case.type.dtype:
+            return None
+        axis, covered = found
+        pieces[covered.start] = covered.stop, value
+        if sum(stop - start for start, (stop, _) in pieces.items()) == shape[axis]:
+            break
+        earlier = case.definition(array, "setitem")
+        if earlier is None or not case.single(array):
+            return None
+        (array, value, *places), index = earlier.operands, earlier.keyword("index")
+    else:
+        return None
+    starts = sorted(pieces)
+    if [0, *(pieces[start][0] for start in starts)] != [*starts, shape[axis]]:
+        return None
+    return case.make("concatenate", [_piece(case, axis, start, *pieces[start]) for start in starts], {"axis": axis})
+
+
+def _slab(index: Index, shape: tuple[int, ...], axis: int | None) -> tuple[int, range] | None:
+    """The axis along which an index takes a part, all that ``axis`` may be, and which part; None for any other."""
+    if len(index) != len(shape):
+        return None
+    parts = [k for k, (entry, extent) in enumerate(zip(index, shape, strict=True)) if entry != Slice(0, extent)]
+    if len(parts) != 1 or axis not in (None, parts[0]) or not isinstance(index[parts[0]], int | Slice):
+        return None
+    covered = positions(index[parts[0]], shape[parts[0]])
+    return (parts[0], covered) if covered and covered.step == 1 else None
+
+
+def _piece(case: Case, axis: int, start: int, stop: int, value: int) -> int:
+    """A written value in the shape of the part that it fills."""
+    rest = case.type.shape[:axis], case.type.shape[axis + 1 :]
+    given, shape = case.type_of(value).shape, (*rest[0], stop - start, *rest[1])
+    if given == (*rest[0], *rest[1]) and stop - start == 1:
+        return case.make("reshape", (value,), {"shape": shape})
+    return value if given == shape else case.make("broadcast_to", (value,), {"shape": shape})
+
+
 def _put_at_zeros(case: Case) -> int | None:
     """``x`` with zeros written to ``i``, and pieces added of which one fills ``i``: the adjoint of ``x[i] += a``.
 
@@ -240,6 +288,6 @@ def _agree(case: Case, write: Op, piece: int) -> bool:
     return all(type.dtype == case.type.dtype for type in types)
 
 
-EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back)}
+EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back, _joined)}
 
 LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_put_everywhere,)}

@@ -99,16 +99,31 @@ def fresh(trace: Trace, value: Any) -> Any:
     return found
 
 
+def filled(trace: Trace, value: Any) -> Any:
+    """A new array of which all elements are equal: those that are alike are one constant of the tape."""
+    if type(value) is not np.ndarray or not value.size:
+        return fresh(trace, value)
+    key = value.dtype, value.shape, value.strides, value.flat[0].tobytes()
+    known = trace.filled.get(key)
+    if known is not None:
+        return trace.wrap(known, trace.values[known])
+    found = fresh(trace, value)
+    if is_tracer(found):
+        trace.filled[key] = found._variable
+    return found
+
+
 _MADE_BY = {"empty": "zeros", "empty_like": "zeros_like"}
 """What memory happens to hold is no part of a function: it would be another tape each time."""
 
 
 def _filled(name: str) -> Callable[..., Any]:
     original = getattr(np, _MADE_BY.get(name, name))
+    made = fresh if name in ("eye", "identity", "tri") else filled
 
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
         args, keywords = plain_sizes((args, keywords))
-        return fresh(trace, original(*args, **keywords))
+        return made(trace, original(*args, **keywords))
 
     return create
 
@@ -125,7 +140,8 @@ def plain_sizes(value: Any) -> Any:
 def _full(trace: Trace, shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
     shape = plain_sizes(shape)
     if not is_traced(fill_value):
-        return fresh(trace, numpy_full(shape, fill_value, dtype, **keywords))
+        made = fresh if np.ndim(fill_value) else filled
+        return made(trace, numpy_full(shape, fill_value, dtype, **keywords))
     value = trace.traced(fill_value)
     return np.broadcast_to(value if dtype is None else value.astype(dtype), shape).copy()
 
@@ -144,7 +160,7 @@ def _like(name: str) -> Callable[..., Any]:
     def create(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
         # NumPy looks at the memory order of the prototype, so it must see the concrete array.
         a = array(trace, a) if is_traced(a) and not is_tracer(a) else a
-        return fresh(trace, original(a._value() if is_tracer(a) else a, *args, **keywords))
+        return filled(trace, original(a._value() if is_tracer(a) else a, *args, **keywords))
 
     return create
 

@@ -116,6 +116,8 @@ class Trace:
         """The array that was written last, while nothing else can have its variable."""
         self.unnamed: set[int] = set()
         """Arrays that the function made and has not used yet."""
+        self.filled: dict[tuple[Any, ...], int] = {}
+        """By dtype, shape, strides and element, the constant arrays of which all elements are equal."""
         self.ordered: Location | None = None
         """Where the function came to depend on how its arguments lie in memory; None if it does not."""
         self.unseeded = ""

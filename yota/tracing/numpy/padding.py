@@ -6,9 +6,10 @@ import sys
 from typing import Any
 
 from yota.rules.language.statics import axes_of
+from yota.tracing.creation import filled
 from yota.tracing.implementations import implements
 from yota.tracing.memory import laid_as
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.numpy.coefficients import trimmed, trims_coefficients
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -113,10 +114,12 @@ def _repeated(x: Any, axis: int, count: int) -> Any:
 
 
 def _constant(x: Any, axis: int, width: tuple[int, int], values: tuple[Any, Any]) -> Any:
-    rest = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    shapes = ((*x.shape[:axis], count, *x.shape[axis + 1 :]) for count in width)
     low, high = (
-        _repeated(np.broadcast_to(np.astype(np.asarray(value), x.dtype), rest), axis, count)
-        for value, count in zip(values, width, strict=True)
+        np.broadcast_to(value.astype(x.dtype), shape)
+        if is_traced(value)
+        else filled(x._trace, np.full(shape, value, x.dtype))
+        for value, shape in zip(values, shapes, strict=True)
     )
     return np.concatenate([low, x, high], axis=axis)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -20,6 +20,8 @@ Part: TypeAlias = "Sequence[Op] | Repeating"
 
 _CANDIDATES = 12
 """Periods that are tried for each length of a window."""
+_OF_ARRAY, _LARGE = 8, 65
+"""How many ops one on an array of how many elements counts for: smaller arrays are written out."""
 _WINDOWS = 1, 16
 """Ops that are compared at a time where periods are looked for."""
 
@@ -28,7 +30,7 @@ _WINDOWS = 1, 16
 class Worth:
     """Lengths from which a run becomes a loop: below, straight code is the better one, and compiles soon enough.
 
-    trips, ops: of the run.
+    trips, ops: of the run; an op on a large array counts as eight.
     computed: ops of a run from which trips may compute positions, which are then not one kernel in C.
     written: elements of an array up to which trips carry it to read and write single elements.
     """
@@ -38,9 +40,9 @@ class Worth:
     computed: int = 20_000
     written: int = 4096
 
-    def __call__(self, period: int, trips: int) -> bool:
+    def __call__(self, trips: int, ops: int) -> bool:
         """Whether a run is long enough."""
-        return trips >= self.trips and period * trips >= self.ops
+        return trips >= self.trips and ops >= self.ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Columns:
     constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
         anything else.
     worth: the lengths from which a run becomes a loop.
+    lengths: of the ops ahead of each one, as `Worth` counts them.
     results: of each op its variable.
     last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
     """
@@ -73,6 +76,8 @@ class Columns:
     def __init__(self, tape: Tape, worth: Worth) -> None:
         self.tape, self.worth = tape, worth
         self.parts: Sequence[Part] = tape.ops.parts if isinstance(tape.ops, Recorded) else [tape.ops]
+        counted = [np.resize(np.array(lengths(tape, _pattern(part)), np.int64), len(part)) for part in self.parts]
+        self.lengths: Integers = np.cumsum([0, *np.concatenate(counted)])
         self.results: Integers = _joined([_results(part) for part in self.parts])
         outside = [*tape.constants, *(entry.variable for entry in tape.inputs)]
         count = max(max(outside, default=0), int(self.results.max(initial=0))) + 1
@@ -157,6 +162,12 @@ class Columns:
         return np.repeat(np.arange(run.period), counts)
 
 
+def lengths(tape: Tape, ops: Iterable[Op]) -> list[int]:
+    """How many ops each one counts for in `Worth`."""
+    types = tape.types
+    return [_OF_ARRAY if types[op.result].shape and types[op.result].size >= _LARGE else 1 for op in ops]
+
+
 def _joined(columns: Sequence[Any]) -> Integers:
     found = [np.array(each, np.int64) for each in columns]
     return found[0] if len(found) == 1 else np.concatenate(found)
@@ -189,7 +200,7 @@ def runs(columns: Columns) -> list[Run]:
         for start, part in zip(starts, columns.parts, strict=False)
     ]
     periods = dict.fromkeys([*known, *_periods(np.concatenate(few), len(keys) // worth.trips)])
-    found = [each for period in periods for each in _repeating(keys, period, worth)]
+    found = [each for period in periods for each in _repeating(columns, period)]
     taken = np.zeros(len(columns.keys), bool)
     result: list[Run] = []
     for run in sorted(found, key=lambda each: (each.period * (1 - each.trips), each.start)):
@@ -219,11 +230,13 @@ def _periods(keys: Integers, longest: int) -> list[int]:
     return found
 
 
-def _repeating(keys: Integers, period: int, worth: Worth) -> Iterator[Run]:
+def _repeating(columns: Columns, period: int) -> Iterator[Run]:
     """Runs of ops of which each has the key of the one a period later."""
+    keys, worth, ahead = columns.keys, columns.worth, columns.lengths
     starts, stops = _stretches(keys[period:] == keys[:-period])
     trips = (stops - starts) // period + 1
-    for number in np.flatnonzero((trips >= worth.trips) & (period * trips >= worth.ops)):
+    ops = ahead[starts + period * trips] - ahead[starts]
+    for number in np.flatnonzero((trips >= worth.trips) & (ops >= worth.ops)):
         yield Run(int(starts[number]), period, int(trips[number]))
 
 
@@ -242,10 +255,10 @@ def _steady(columns: Columns, run: Run) -> Iterator[Run]:
         within = np.minimum(lengths[low:high], np.arange(high - low, 0, -1))
         first = low + int(np.argmax(within)) if high > low else low
         trips = int(within[first - low]) if high > low else 0
-        if not columns.worth(run.period, trips):
+        part = Run(run.start + first * run.period, run.period, trips)
+        if not columns.worth(trips, int(columns.lengths[part.stop] - columns.lengths[part.start])):
             continue
         open_parts += [(low, first), (first + trips, high)]
-        part = Run(run.start + first * run.period, run.period, trips)
         cut = _cut(columns, part)
         yield Run(part.start + cut, part.period, part.trips - (cut > 0))
 
