@@ -198,38 +198,53 @@ def _written_back(case: Case) -> int | None:
     return array if is_basic(case.keyword("index")) else None
 
 
-def _joined(case: Case) -> int | None:
-    """Writes side by side that fill an array, which is then the pieces joined, whatever it held before."""
-    shape, axis = case.type.shape, None
-    pieces: dict[int, tuple[int, int]] = {}
+def _written_whole(case: Case) -> int | None:
+    """Writes side by side that fill an array: what it held before is of no account."""
     array, value, *places = case.operands
-    index = case.keyword("index")
-    for _ in range(_MOST_PIECES):
-        found = None if places else _slab(index, shape, axis)
-        if found is None or case.type_of(value).dtype != case.type.dtype:
-            return None
-        axis, covered = found
-        pieces[covered.start] = covered.stop, value
-        if sum(stop - start for start, (stop, _) in pieces.items()) == shape[axis]:
-            break
-        earlier = case.definition(array, "setitem")
-        if earlier is None or not case.single(array):
-            return None
+    index, pieces = case.keyword("index"), list[tuple[Index, int]]()
+    while not places and len(pieces) < _MOST_PIECES:
+        pieces.append((index, value))
+        found = _joined(case, pieces)
+        earlier = case.definition(array, "setitem") if found is None and case.single(array) else None
+        if earlier is None or _slab(index, case.type.shape) is None:
+            return found
         (array, value, *places), index = earlier.operands, earlier.keyword("index")
-    else:
-        return None
-    starts = sorted(pieces)
-    if [0, *(pieces[start][0] for start in starts)] != [*starts, shape[axis]]:
-        return None
-    return case.make("concatenate", [_piece(case, axis, start, *pieces[start]) for start in starts], {"axis": axis})
+    return None
 
 
-def _slab(index: Index, shape: tuple[int, ...], axis: int | None) -> tuple[int, range] | None:
-    """The axis along which an index takes a part, all that ``axis`` may be, and which part; None for any other."""
+def _added_everywhere(case: Case) -> int | None:
+    """Pieces side by side added to zeros, of which they leave none.
+
+    A negative zero stays one; in the value a sum with zero would make it positive.
+    """
+    indices = case.keyword("indices")
+    if len(case.operands) != len(indices) or len(indices) > _MOST_PIECES or not case.simplifier.derived:
+        return None
+    return _joined(case, list(zip(indices, case.operands, strict=True)))
+
+
+def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
+    """The pieces put together, if they lie side by side and fill the array."""
+    shape, found = case.type.shape, dict[int, tuple[int, int]]()
+    axis = None
+    for index, value in pieces:
+        slab = _slab(index, shape)
+        if slab is None or axis not in (None, slab[0]) or case.type_of(value).dtype != case.type.dtype:
+            return None
+        axis, part = slab
+        found[part.start] = part.stop, value
+    starts = sorted(found)
+    if axis is None or [0, *(found[start][0] for start in starts)] != [*starts, shape[axis]]:
+        return None
+    return case.make("concatenate", [_piece(case, axis, start, *found[start]) for start in starts], {"axis": axis})
+
+
+def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, range] | None:
+    """The one axis along which an index takes a part, and which part; None if there is no such axis."""
     if len(index) != len(shape):
         return None
     parts = [k for k, (entry, extent) in enumerate(zip(index, shape, strict=True)) if entry != Slice(0, extent)]
-    if len(parts) != 1 or axis not in (None, parts[0]) or not isinstance(index[parts[0]], int | Slice):
+    if len(parts) != 1 or not isinstance(index[parts[0]], int | Slice):
         return None
     covered = positions(index[parts[0]], shape[parts[0]])
     return (parts[0], covered) if covered and covered.step == 1 else None
@@ -288,6 +303,6 @@ def _agree(case: Case, write: Op, piece: int) -> bool:
     return all(type.dtype == case.type.dtype for type in types)
 
 
-EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back, _joined)}
+EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back, _written_whole)}
 
-LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_put_everywhere,)}
+LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_put_everywhere, _added_everywhere)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,12 @@ class RegionLowering:
         carried = names[: region.carries]
         # What a trip begins with is stacked ahead of it.
         starts = {entry.variable: name for entry, name in zip(body.inputs[1:], carried, strict=False)}
-        trip, made, kept, last = [], list(carried), list(body.outputs[: region.carries]), []
+        passed = self._passed(starts, carried)
+        trip, last = [], []
+        made = [name for name in carried if name not in passed]
+        kept = [
+            output for name, output in zip(names, body.outputs[: region.carries], strict=False) if name not in passed
+        ]
         for name, output in zip(names[region.carries :], body.outputs[region.carries :], strict=True):
             if output in starts:
                 trip.append(f"{name}[{at}] = {starts[output]}")
@@ -96,7 +101,10 @@ class RegionLowering:
             last.append(f"{name}[{at}] = {made[-1]}")
         if made:
             called = self._call(replace(body, outputs=tuple(kept)), "trip", [at, *carried, *rows, *fixed])
-            trip.append(f"{', '.join(made)} = {called}")
+            whole = f"({', '.join(made)})" if passed and len(made) > 1 else ", ".join(made)
+            trip.append(f"{', '.join([whole, *passed])} = {', '.join([called, *passed.values()])}")
+        elif passed:
+            trip.append(f"{', '.join(passed)} = {', '.join(passed.values())}")
         trip += last or ([] if trip else ["pass"])
         after = [
             f"{name} = {dtype_text(type.dtype)}({name})"
@@ -107,6 +115,15 @@ class RegionLowering:
         remark = self.lowering.remark(self.op)
         results = tuple(each for found in items.values() for each in found)
         return Step((*remark, *marked(before, *results)), (Loop(header, tuple(marked(trip, *results))),), tuple(after))
+
+    def _passed(self, starts: Mapping[int, str], carried: Sequence[str]) -> dict[str, str]:
+        """What carried values become that another one was before the trip, and none else becomes."""
+        outputs = self.region.body.outputs[: self.region.carries]
+        return {
+            name: starts[output]
+            for name, output in zip(carried, outputs, strict=True)
+            if output in starts and outputs.count(output) == 1
+        }
 
     def _accumulated(self) -> Step | None:
         """The statements of a loop that only combines numbers one after the other, such as a sum."""
