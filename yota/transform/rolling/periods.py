@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -20,8 +20,8 @@ Part: TypeAlias = "Sequence[Op] | Repeating"
 
 _CANDIDATES = 12
 """Periods that are tried for each length of a window."""
-_OF_ARRAY, _LARGE = 8, 65
-"""How many ops one on an array of how many elements counts for: smaller arrays are written out."""
+_OF_ARRAY, _LARGE = 8, 8
+"""How many ops one counts for that moves or combines how many elements: it is no part of a longer loop over them."""
 _WINDOWS = 1, 16
 """Ops that are compared at a time where periods are looked for."""
 
@@ -30,7 +30,7 @@ _WINDOWS = 1, 16
 class Worth:
     """Lengths from which a run becomes a loop: below, straight code is the better one, and compiles soon enough.
 
-    trips, ops: of the run; an op on a large array counts as eight.
+    trips, ops: of the run; an op that moves or combines elements of an array counts as eight.
     computed: ops of a run from which trips may compute positions, which are then not one kernel in C.
     written: elements of an array up to which trips carry it to read and write single elements.
     """
@@ -164,8 +164,15 @@ class Columns:
 
 def lengths(tape: Tape, ops: Iterable[Op]) -> list[int]:
     """How many ops each one counts for in `Worth`."""
-    types = tape.types
-    return [_OF_ARRAY if types[op.result].shape and types[op.result].size >= _LARGE else 1 for op in ops]
+    return [1 if op.primitive.elementwise else _length(op, tape.types) for op in ops]
+
+
+def _length(op: Op, types: Mapping[int, TensorType]) -> int:
+    if op.access == AccessMap.READ:
+        sizes = [types[op.result].size]
+    else:
+        sizes = [types[each].size for each in (op.operands[1:2] if op.access == AccessMap.WRITE else op.operands)]
+    return _OF_ARRAY if max(sizes, default=0) >= _LARGE else 1
 
 
 def _joined(columns: Sequence[Any]) -> Integers:
