@@ -252,3 +252,45 @@ def test_windows_that_move(target):
     direction = np.random.default_rng(5).normal(size=X.shape)
     moved = [windowed(X + side * direction) for side in (1e-6, -1e-6)]
     assert gradient @ direction == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-7)
+
+
+def diffused(x):
+    for _ in range(40):
+        y = np.zeros_like(x)
+        y[1:-1] = x[2:] - 2 * x[1:-1] + x[:-2]
+        x = x + 0.1 * y
+    return np.sum(x**2)
+
+
+def recurrent(x):
+    a, b = np.ones_like(x), x
+    total = a + b
+    for k in range(40):
+        a, b = b, 2 * x * b - a
+        total = total + b / (k + 1)
+    return np.sum(total)
+
+
+@pytest.mark.parametrize(("f", "is_loop"), [(diffused, True), (recurrent, False)])
+def test_short_loops_stay_loops_unless_they_are_elementwise(f, is_loop):
+    """Straight elementwise code is one pass over the elements; a loop over it would be a pass for each trip."""
+    tape = roll.run(yota.trace(f, X)[1])
+    assert any(op.regions for op in tape.ops) == is_loop
+    np.testing.assert_allclose(tape.play(2 * X), f(2 * X), rtol=1e-13)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_carried_arrays_that_change_places(target):
+    def f(x, y, z):
+        a, b, c = yota.scan(lambda s, _: ((s[1], s[2] * 0.9 + np.sin(s[0]), s[0]), None), (x, y, z), length=21)[0]
+        return np.sum(a * b) + np.sum(c**2)
+
+    args = [RNG.normal(size=30) for _ in range(3)]
+    kept = [each.copy() for each in args]
+    value, slopes = yota.value_and_grad(f, wrt=("x", "y", "z"), target=target)(*args)
+    np.testing.assert_allclose(value, f(*args), rtol=1e-13)
+    for number, slope in enumerate(slopes):
+        direction = RNG.normal(size=30)
+        moved = [each + 1e-30j * direction * (number == k) for k, each in enumerate(args)]
+        np.testing.assert_allclose(np.sum(slope * direction), f(*moved).imag * 1e30, rtol=1e-11)
+    np.testing.assert_array_equal(args, kept)

@@ -95,3 +95,78 @@ def test_written_rows_are_read_where_they_come_from(count: int) -> None:
     expected[:-1] += x[:-1] * x[1:] * 2
     expected[1:] += x[:-1] ** 2
     np.testing.assert_allclose(gradient, expected, rtol=1e-13)
+
+
+def in_parts(*cuts: int) -> Any:
+    """A function that fills an array part by part along each axis, the last part first."""
+
+    def f(x: Any) -> Any:
+        y, z = np.empty_like(x), np.empty_like(x)
+        for low, high in reversed([*zip((0, *cuts), (*cuts, 6), strict=True)]):
+            y[low:high] = x[6 - high : 6 - low] ** (low + 2)
+            z[:, low:high] = x[:, 6 - high : 6 - low] ** (low + 3)
+        return np.sum(y**2 * x) + np.sum(z**2 * x)
+
+    return f
+
+
+def edges(x: Any) -> Any:
+    y = np.empty_like(x)
+    y[1:-1], y[0], y[-1] = x[2:] * x[:-2], x[1] ** 2, x[0] * x[1]
+    return np.sum(y**2 * x)
+
+
+def twice(x: Any) -> Any:
+    y = np.empty_like(x)
+    y[:3] = x[:3] ** 2
+    y[:3] = y[:3] * x[1:4]
+    y[3:] = x[:3]
+    y[:3] += x[3:]
+    return np.sum(y**2 * x)
+
+
+def with_gap(x: Any) -> Any:
+    y = np.ones_like(x)
+    y[4:], y[:3] = x[:2] ** 2, x[1:4]
+    return np.sum(y**2 * x)
+
+
+@pytest.mark.parametrize(
+    ("f", "joins"),
+    [
+        (in_parts(2), True),
+        (in_parts(1, 4), True),
+        (edges, True),
+        (twice, True),
+        (with_gap, False),
+        (lambda x: np.sum(np.roll(x, 2, 0) * np.roll(x, -1, 1) * x), True),
+        (lambda x: np.sum(np.gradient(x, axis=0) ** 2 * x), True),
+    ],
+    ids=["two", "three", "edges", "twice", "gap", "roll", "gradient"],
+)
+def test_writes_side_by_side_are_joined(f: Any, joins: bool) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (6, 6))
+    value, gradient = played(f, x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    directions = np.random.default_rng(1).normal(size=(4, 6, 6))
+    slopes = [f(x + 1e-30j * each).imag * 1e30 for each in directions]
+    np.testing.assert_allclose([np.sum(gradient * each) for each in directions], slopes, rtol=1e-11)
+    tape = run(yota.trace(f, x)[1], until="simplify")
+    assert any(op.name == "concatenate" for op in tape.ops) == joins
+
+
+def test_arrays_filled_with_one_number_are_one_constant() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(5):
+            y = np.zeros_like(x)
+            y[1:-1] = x[2:] * x[:-2]
+            z = np.full(x.shape, 2.0)
+            z[0] = x[0]
+            x = y + z * np.pad(x[1:], (0, 1), constant_values=2.0)
+        return np.sum(x)
+
+    x = np.random.default_rng(0).uniform(0.5, 1.5, 70)
+    value, tape = yota.trace(f, x)
+    assert sum(1 for each in tape.constants.values() if np.ndim(each)) == 3
+    np.testing.assert_array_equal(value, f(x))
+    np.testing.assert_array_equal(tape.play(2 * x), f(2 * x))

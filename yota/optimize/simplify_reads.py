@@ -232,6 +232,8 @@ def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
         if slab is None or axis not in (None, slab[0]) or case.type_of(value).dtype != case.type.dtype:
             return None
         axis, part = slab
+        if part.start in found:
+            return None
         found[part.start] = part.stop, value
     starts = sorted(found)
     if axis is None or [0, *(found[start][0] for start in starts)] != [*starts, shape[axis]]:

@@ -114,14 +114,17 @@ def _repeated(x: Any, axis: int, count: int) -> Any:
 
 
 def _constant(x: Any, axis: int, width: tuple[int, int], values: tuple[Any, Any]) -> Any:
-    shapes = ((*x.shape[:axis], count, *x.shape[axis + 1 :]) for count in width)
     low, high = (
-        np.broadcast_to(value.astype(x.dtype), shape)
-        if is_traced(value)
-        else filled(x._trace, np.full(shape, value, x.dtype))
-        for value, shape in zip(values, shapes, strict=True)
+        [_filled(x, value, (*x.shape[:axis], count, *x.shape[axis + 1 :]))] if count else []
+        for value, count in zip(values, width, strict=True)
     )
-    return np.concatenate([low, x, high], axis=axis)
+    return np.concatenate([*low, x, *high], axis=axis)
+
+
+def _filled(x: Any, value: Any, shape: tuple[int, ...]) -> Any:
+    if is_traced(value):
+        return np.broadcast_to(value.astype(x.dtype), shape)
+    return filled(x._trace, np.full(shape, value, x.dtype))
 
 
 def _ramp(x: Any, axis: int, width: tuple[int, int], values: tuple[Any, Any]) -> Any:
