@@ -125,6 +125,10 @@ def twice(x: Any) -> Any:
     return np.sum(y**2 * x)
 
 
+def apart(x: Any) -> Any:
+    return np.sum(x[:3] ** 2) + np.sum(x[:3] ** 3) + np.sum(x[3:] ** 2)
+
+
 def with_gap(x: Any) -> Any:
     y = np.ones_like(x)
     y[4:], y[:3] = x[:2] ** 2, x[1:4]
@@ -139,10 +143,11 @@ def with_gap(x: Any) -> Any:
         (edges, True),
         (twice, True),
         (with_gap, False),
+        (apart, False),
         (lambda x: np.sum(np.roll(x, 2, 0) * np.roll(x, -1, 1) * x), True),
         (lambda x: np.sum(np.gradient(x, axis=0) ** 2 * x), True),
     ],
-    ids=["two", "three", "edges", "twice", "gap", "roll", "gradient"],
+    ids=["two", "three", "edges", "twice", "gap", "apart", "roll", "gradient"],
 )
 def test_writes_side_by_side_are_joined(f: Any, joins: bool) -> None:
     x = np.random.default_rng(0).uniform(0.5, 1.5, (6, 6))
