@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass, fields
-from typing import Any
-
-
-@functools.cache
-def _names(kind: type[Record]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 
 @dataclass(slots=True)
@@ -19,9 +13,12 @@ class Record:
     Its classes are no frozen dataclasses, which take five to ten times as long to create: a pass creates thousands.
     """
 
+    __match_args__: ClassVar[tuple[str, ...]]
+    """The names of the fields, as `dataclasses` sets them."""
+
     def contents(self) -> tuple[Any, ...]:
         """The values of the fields in order."""
-        return tuple([getattr(self, name) for name in _names(type(self))])
+        return tuple([getattr(self, name) for name in self.__match_args__])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Protocols 0 and 1 of pickle do not know slots.
