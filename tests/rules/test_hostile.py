@@ -30,6 +30,8 @@ COUNT = int(os.environ.get("YOTA_HOSTILE", "400"))
 SEED = int(os.environ.get("YOTA_HOSTILE_SEED", "1"))
 RULES = [f"{HEADER}\n{rule.source}\n" for name in registry().names() for rule in registry().rules(name)]
 FILES = [path.read_text() for path in sorted(folder("rules").rglob("*.rules"))]
+_MOST_SECONDS = 60
+"""Of CPU time, for a text that is refused in the end: a proof may take integrals at 50 digits, and none goes on for ever."""
 PLACE = re.compile(r".*\.rules:\d+:\d+: ")
 
 watched = False
@@ -67,7 +69,7 @@ def refused(take_in):
     finally:
         watched = False
     assert not seen
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < _MOST_SECONDS
     return message
 
 

@@ -101,7 +101,7 @@ def fresh(trace: Trace, value: Any) -> Any:
 
 def filled(trace: Trace, value: Any) -> Any:
     """A new array of which all elements are equal: those that are alike are one constant of the tape."""
-    if type(value) is not np.ndarray or not value.size:
+    if type(value) is not np.ndarray or not value.size or value.dtype.hasobject:
         return fresh(trace, value)
     key = value.dtype, value.shape, value.strides, value.flat[0].tobytes()
     known = trace.filled.get(key)
