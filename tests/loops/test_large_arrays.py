@@ -53,6 +53,29 @@ def test_values_that_nothing_refers_to_are_freed(monkeypatch):
     assert value == float(np.sum(z.real * x))
 
 
+def test_small_views_keep_no_large_array(monkeypatch):
+    monkeypatch.setattr(tracing, "_SWEPT", 1 << 20)
+    most = 0
+
+    def turned(x):
+        nonlocal most
+        for _ in range(200):
+            x = np.sin(np.roll(x, 1)) + x[:1]
+            arrays = [each for each in x._trace.values.values() if isinstance(each, np.ndarray)]
+            owners = {id(each if each.base is None else each.base): each for each in arrays}
+            most = max(most, sum(each.nbytes if each.base is None else each.base.nbytes for each in owners.values()))
+        return np.sum(x**2)
+
+    x = np.linspace(0.1, 1.0, 20_000)
+    value, g = yota.grad(turned, x)
+    assert most < 20 * x.nbytes
+    z = x.astype(complex) + 1e-30j
+    for _ in range(200):
+        z = np.sin(np.roll(z, 1)) + z[:1]
+    np.testing.assert_allclose(np.sum(g[0]), np.sum(np.imag(z**2)) / 1e-30, rtol=1e-12)
+    assert value == float(np.sum(z.real**2))
+
+
 def test_a_freed_value_is_computed_again(monkeypatch):
     monkeypatch.setattr(tracing, "_SWEPT", 1 << 20)
     seen = []

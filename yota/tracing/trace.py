@@ -370,7 +370,7 @@ class Trace:
                 live.add(each._base_variable if each._base is not None else each._variable)
         values, self._retained = self.values, 0
         for variable, value in [*values.items()]:
-            if type(value) is np.ndarray and value.nbytes >= _LARGE:
+            if type(value) is np.ndarray and _held(value) >= _LARGE:
                 if variable in live or self.builder.definition(variable) is None:
                     self._retained += value.nbytes
                 else:
@@ -438,6 +438,11 @@ class Trace:
         """The error for something that cannot be recorded, with the user's line."""
         self.refused = TracingError(f"{where(here())}{what} {cure}")
         return self.refused
+
+
+def _held(value: np.ndarray) -> int:
+    """Bytes of memory that an array keeps in use: a view all that it is a view of."""
+    return value.base.nbytes if isinstance(value.base, np.ndarray) else value.nbytes
 
 
 class _Values(dict[int, Any]):
