@@ -6,8 +6,12 @@ import gc
 import os
 import tempfile
 
+import hypothesis
 import pytest
 
+# How long an example takes decides nothing.
+hypothesis.settings.register_profile("yota", deadline=None)
+hypothesis.settings.load_profile("yota")
 # Compiled code goes to a folder of this run's own, not to the user's cache.
 os.environ.setdefault("YOTA_VERIFY", "1")
 os.environ.setdefault("YOTA_CACHE_DIR", tempfile.mkdtemp(prefix="yota-tests-"))

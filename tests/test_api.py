@@ -196,7 +196,7 @@ def test_nan_and_infinity_flow():
 # -- modes -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 4), st.sampled_from([3, 9, 130, 20_000]), st.integers(0, 2**32 - 1))
 def test_strict_values_have_numpys_bits(which, n, seed):
     x = np.random.default_rng(seed).uniform(0.1, 2.0, n)

@@ -91,7 +91,7 @@ SUMS = st.dictionaries(MONOMIALS, COEFFICIENTS, min_size=1, max_size=6).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(SUMS, min_size=1, max_size=5), st.sets(st.integers(0, 4)), st.integers(1, 100))
 def test_the_polynomials_stay_exactly_the_same(sums, ordered, seed):
     system = system_of(*sums, ordered=tuple(ordered))
@@ -99,7 +99,7 @@ def test_the_polynomials_stay_exactly_the_same(sums, ordered, seed):
     assert expanded(found) == expanded(system)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SUMS, st.integers(1, 100))
 def test_a_sum_of_the_user_is_added_in_his_order(terms, seed):
     system = system_of(terms, ordered=(0,))

@@ -33,7 +33,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.parametrize("shapes", SHAPES)
-@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtype: str, small_pieces: None) -> None:
     tape = data.draw(tapes(SHAPES[shapes], dtype))

@@ -28,7 +28,7 @@ MONOMIALS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(MONOMIALS)
 def test_shared_products_multiply_out_to_what_is_wanted(monomials):
     found, pairs = products_of([term(1.0, *each) for each in monomials])
@@ -45,7 +45,7 @@ def test_shared_products_multiply_out_to_what_is_wanted(monomials):
     assert [multiplied_out(each) for each in found[1:]] == [Counter(each) for each in monomials]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(st.sampled_from([1, 16, 256, 4096]), min_size=2, max_size=LARGEST_DEGREE), max_size=10))
 def test_a_cover_leaves_nothing_that_can_not_be_made(monomials):
     wanted = [Wanted(each) for each in monomials]
@@ -70,7 +70,7 @@ TERMS = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TERMS, TERMS)
 def test_what_a_division_saves_is_the_difference_of_what_is_written(left, right):
     table = Table(system_of([left, right]))

@@ -301,7 +301,7 @@ def test_sources_are_deterministic():
     assert len(texts) == 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(STEPS)
 def test_random_programs_at_special_values(steps):
     """The text against the tape that it was made from, so that every infinity has to be the same."""
@@ -313,7 +313,7 @@ def test_random_programs_at_special_values(steps):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STEPS)
 def test_strict_values_are_numpys_to_the_bit(steps):
     tape = gradient(tape_of(program([step for step in steps if step[0] != "cube"]), (4,)))

@@ -265,7 +265,7 @@ def program(steps):
     return function
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @example(SCALED_TWICE, False, 0)
 @example([("add", 0, 0, 2.0), ("add", 0, 0, 2.0), ("subtract", 0, 0, 2.0)], False, 0)
 @given(STEPS, st.booleans(), st.integers(0, 1000))
@@ -334,7 +334,7 @@ def test_work_on_an_op_is_bounded(function):
     assert _steps(tape) <= 450 * len(tape)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example(SCALED_TWICE, 0)
 @example(SINE_FAR_FROM_REAL, 0)
 @given(STEPS, st.integers(0, 1000))

@@ -11,7 +11,7 @@ import yota
 from yota.optimize.array_writes import distinct
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(-3, 12), min_size=1, max_size=8))
 def test_constants(places: list[int]) -> None:
     def f(x):  # type: ignore[no-untyped-def]

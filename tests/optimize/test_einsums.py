@@ -53,7 +53,7 @@ def test_mixed_dtypes_stay() -> None:
     assert "einsum" in [op.name for op in run(tape).ops]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.sampled_from("abcd"), max_size=3, unique=True).map("".join), min_size=1, max_size=3),
     st.randoms(use_true_random=False),

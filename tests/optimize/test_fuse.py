@@ -177,7 +177,7 @@ def test_how_ops_follow_the_cut(name: str, shapes: list, static: dict, known: di
 
 
 @pytest.mark.parametrize("shapes", [((997, 7), (7,), (997, 1)), ((61, 1, 3), (1, 61, 3), (61, 61))])
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_units_read_only_what_earlier_ones_made(data: st.DataObject, shapes: tuple) -> None:
     tape = data.draw(tapes(shapes, length=20))

@@ -21,7 +21,7 @@ def taken(found: list[Slice]) -> np.ndarray[Any, Any]:
     return np.concatenate([np.arange(LENGTH)[slice(each.start, each.stop, each.step)] for each in found])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(RUN, min_size=1, max_size=9), st.booleans())
 def test_slices_are_the_elements_at_the_places(runs: list[tuple[int, int, int]], negative: bool) -> None:
     parts = [start + step * np.arange(count) for start, step, count in runs]

@@ -29,13 +29,13 @@ def played(f: Any, x: Any) -> Any:
     return results if isinstance(results, tuple) else (results, np.zeros_like(x))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(STEPS, st.booleans())
 def test_random_writes_and_reads(steps: list[tuple[bool, Any, int]], fresh: bool) -> None:
     check(written(steps, fresh), played)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(STEPS, st.booleans())
 def test_random_writes_and_reads_in_generated_code(steps: list[tuple[bool, Any, int]], fresh: bool) -> None:
     check(written(steps, fresh), lambda f, x: yota.value_and_grad(f)(x))

@@ -405,7 +405,7 @@ def bare(module: yota.export.Module) -> str:
 HARMLESS = None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.text() | st.sampled_from(["*/ int x; /*", "??/\n", "\\\n", "/*", "*\\\n/ int y;", "#include <x>"]))
 def test_foreign_text_stays_in_comments(text: str) -> None:
     global HARMLESS

@@ -48,7 +48,7 @@ def of_table(table: Any) -> Any:
     return sum(np.sum(value) for value in table.values() if not isinstance(value, str))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 @example('"""\nimport os\n"""', "\\", "\n\nimport os", "x\\")
 def test_texts(name: str, documentation: str, license: str, qualified: str) -> None:
@@ -62,14 +62,14 @@ def test_texts(name: str, documentation: str, license: str, qualified: str) -> N
     harmless(str(yota.generate(f, {"x": "float64[3]"}, license=license, effort="quick")))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_keys_and_fixed_strings(key: str, fixed: str, name: str) -> None:
     table = {key: np.ones(2), "other": 1.0, "fixed": fixed}
     harmless(str(yota.generate(of_table, (table,), name=name or None, effort="quick")))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(HOSTILE, HOSTILE)
 def test_source_lines_and_file_names(line: str, filename: str) -> None:
     filename = f"<hostile {filename}>"
@@ -82,7 +82,7 @@ def test_source_lines_and_file_names(line: str, filename: str) -> None:
     harmless(str(yota.generate(names["f"], {"x": "float64[40]"}, effort="quick")))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.one_of(st.sampled_from([*PIECES, "float64", "[", "]", "3", "N", ",", "(", "=", ":"])), max_size=12).map(
         "".join

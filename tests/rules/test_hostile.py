@@ -107,7 +107,7 @@ def test_broken_files(way):
         assert not message or PLACE.match(message), (raw, message)
 
 
-@settings(max_examples=max(COUNT // 4, 100), deadline=None)
+@settings(max_examples=max(COUNT // 4, 100))
 @given(st.text(max_size=200))
 def test_any_text(text):
     with warnings.catch_warnings():
@@ -116,7 +116,7 @@ def test_any_text(text):
             registry().copy().define(text)
 
 
-@settings(max_examples=max(COUNT // 4, 100), deadline=None)
+@settings(max_examples=max(COUNT // 4, 100))
 @given(st.lists(st.sampled_from(TOKENS), max_size=12))
 def test_any_right_hand_side(tokens):
     text = "@elementwise\ndef f(x: Real) -> y:\n    y = " + " ".join(tokens)

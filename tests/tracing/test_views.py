@@ -42,7 +42,7 @@ WRITES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(range(len(WRITES))), min_size=1, max_size=4))
 def test_writes_agree_with_numpy(order):
     start = np.array([[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]])

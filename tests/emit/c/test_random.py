@@ -41,7 +41,7 @@ def _several_threads() -> Any:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.parametrize("shapes", SHAPES)
-@settings(deadline=None, max_examples=3, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=3, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtype: str) -> None:
     tape = data.draw(tapes(SHAPES[shapes], dtype))

@@ -99,7 +99,7 @@ def test_rows_and_sums_in_threads(count: int, threads: str, monkeypatch: pytest.
     np.testing.assert_array_equal(other, found[0])
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=8, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 @pytest.mark.usefixtures("streaming")
 def test_random_programs(data: Any) -> None:

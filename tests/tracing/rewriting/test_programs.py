@@ -84,7 +84,7 @@ def block(chance, depth=0):
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.integers(0, 2**32))
 def test_random_programs_are_interpreted_to_the_same_tape(seed):
     chance = random.Random(seed)
