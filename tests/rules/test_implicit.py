@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import yota
+from tests.rules.implicit_proofs import proved
 from yota.errors import DifferentiationError
 from yota.rules.proof.checker import prove_file
 from yota.rules.proof.mutants import detected, mutants
@@ -207,17 +208,7 @@ def test_arrays_without_derivative(flows, monkeypatch):
 
 
 def test_rules_of_arrays_are_proved(tmp_path, flows):
-    path = tmp_path / "my.rules"
-    path.write_text(f"# yota rules 1\n{BALANCE}")
-    found = prove_file(path)
-    assert found.held, (found.faults, [each for each in found.findings if not each.held])
-    laws = [each.law for each in found.findings]
-    assert laws.count("adjoint, random directions") == 3 and {"root of the equation", "second order"} <= set(laws)
-    known = registry().with_rules(())
-    known.define(BALANCE)
-    (rule,) = known.rules("balance")
-    planted = [each for each in mutants(rule, known) if "b - (" not in each.change]
-    assert len(planted) == 4 and all(detected(each, known, 6) for each in planted)
+    proved(tmp_path, BALANCE, "balance", 4)
 
 
 def test_an_array_that_misses_the_root_is_found(flows, monkeypatch):

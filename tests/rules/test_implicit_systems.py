@@ -9,11 +9,9 @@ import scipy.sparse as sp
 from scipy.optimize import root
 
 import yota
+from tests.rules.implicit_proofs import proved
 from yota.errors import CodegenError, DifferentiationError, RuleError
 from yota.ir.linear_solvers import Direct
-from yota.rules.proof.checker import prove_file
-from yota.rules.proof.mutants import detected, mutants
-from yota.rules.registry import registry
 
 RULE = """
 @implicit("flows.diffusion"SOLVE)
@@ -145,18 +143,8 @@ def test_a_dense_pattern_is_refused_where_a_sparse_one_was_asked_for(flows):
 @pytest.mark.parametrize("solve", ["", "sparse", "gmres"])
 def test_rules_of_each_form_are_proved(tmp_path, flows, solve):
     text = RULE.replace("SOLVE", f', solve="{solve}"' if solve else "")
-    path = tmp_path / "my.rules"
-    path.write_text(f"# yota rules 1\n{text}")
-    found = prove_file(path)
-    assert found.held, (found.faults, [each for each in found.findings if not each.held])
-    laws = [each.law for each in found.findings]
-    assert laws.count("adjoint, random directions") == 3 and {"root of the equation", "second order"} <= set(laws)
-    known = registry().with_rules(())
-    known.define(text)
-    (rule,) = known.rules("diffusion")
+    rule = proved(tmp_path, text, "diffusion", 6)
     assert (rule.solve, rule.decorator) == (solve, text.splitlines()[1])
-    planted = [each for each in mutants(rule, known) if "b - (" not in each.change]
-    assert len(planted) == 6 and all(detected(each, known, 6) for each in planted)
 
 
 @pytest.mark.parametrize(

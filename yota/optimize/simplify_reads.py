@@ -201,25 +201,33 @@ def _written_back(case: Case) -> int | None:
 def _written_whole(case: Case) -> int | None:
     """Writes side by side that fill an array: what it held before is of no account."""
     array, value, *places = case.operands
-    index, pieces = case.keyword("index"), list[tuple[Index, int]]()
+    index, pieces, covered = case.keyword("index"), list[tuple[Index, int]](), 0
     while not places and len(pieces) < _MOST_PIECES:
+        slab = _slab(index, case.type.shape)
+        if slab is None:
+            return None
+        axis, part = slab
         pieces.append((index, value))
-        found = _joined(case, pieces)
-        earlier = case.definition(array, "setitem") if found is None and case.single(array) else None
-        if earlier is None or _slab(index, case.type.shape) is None:
-            return found
+        covered += len(part)
+        if covered >= case.type.shape[axis]:
+            return _joined(case, pieces)
+        earlier = case.definition(array, "setitem") if case.single(array) else None
+        if earlier is None:
+            return None
         (array, value, *places), index = earlier.operands, earlier.keyword("index")
     return None
 
 
 def _added_everywhere(case: Case) -> int | None:
-    """Pieces side by side added to zeros, of which they leave none.
+    """Pieces side by side added to zeros, or one piece to all of them, so that none is left.
 
     A negative zero stays one; in the value a sum with zero would make it positive.
     """
     indices = case.keyword("indices")
     if len(case.operands) != len(indices) or len(indices) > _MOST_PIECES or not case.simplifier.derived:
         return None
+    if len(indices) == 1 and indices[0] == tuple(Slice(0, extent) for extent in case.type.shape):
+        return case.operands[0] if case.type_of(case.operands[0]) == case.type else None
     return _joined(case, list(zip(indices, case.operands, strict=True)))
 
 
@@ -288,17 +296,6 @@ def _put_at_zeros(case: Case) -> int | None:
     return None
 
 
-def _put_everywhere(case: Case) -> int | None:
-    """One piece added to all places of zeros.
-
-    A negative zero stays one; in the value a sum with zero would make it positive.
-    """
-    index, shape = case.keyword("indices")[0], case.type.shape
-    if len(case.operands) != 1 or case.type_of(case.operands[0]) != case.type or not case.simplifier.derived:
-        return None
-    return case.operands[0] if index == tuple(Slice(0, extent) for extent in shape) else None
-
-
 def _agree(case: Case, write: Op, piece: int) -> bool:
     """Whether all that is added has one dtype."""
     types = (case.type_of(variable) for variable in (*case.operands, write.operands[0], piece))
@@ -307,4 +304,4 @@ def _agree(case: Case, write: Op, piece: int) -> bool:
 
 EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back, _written_whole)}
 
-LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_put_everywhere, _added_everywhere)}
+LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_added_everywhere,)}

@@ -60,14 +60,16 @@ def _bracket(f: Callable[[Any], Any], low: Any, high: Any) -> tuple[Any, Any, An
     """Finite places around the roots, with values of their signs: infinite ends move out tenfold, as in SciPy."""
     left = np.where(np.isinf(low), np.minimum(-10.0, high), low)
     right = np.where(np.isinf(high), np.maximum(10.0, left), high)
-    for _ in range(_MOST):
-        beyond = np.isinf(low) & (f(left) > 0) if np.any(np.isinf(low)) else np.False_
-        if not np.any(beyond):
-            break
-        left, right = np.where(beyond, 10.0 * left, left), np.where(beyond, left, right)
-    for _ in range(_MOST):
-        beyond = np.isinf(high) & (f(right) < 0) if np.any(np.isinf(high)) else np.False_
-        if not np.any(beyond):
-            break
-        left, right = np.where(beyond, right, left), np.where(beyond, 10.0 * right, right)
+    left, right = _moved_out(lambda x: f(x) > 0, np.isinf(low), left, right)
+    right, left = _moved_out(lambda x: f(x) < 0, np.isinf(high), right, left)
     return left, np.full_like(left, -0.5), right, np.full_like(right, 0.5)
+
+
+def _moved_out(is_inside: Callable[[Any], Any], infinite: Any, end: Any, other: Any) -> tuple[Any, Any]:
+    """An end beyond the roots, where it is infinite, and the other end, which moves to the last place inside."""
+    for _ in range(_MOST):
+        beyond = infinite & is_inside(end) if np.any(infinite) else np.False_
+        if not np.any(beyond):
+            break
+        end, other = np.where(beyond, 10.0 * end, end), np.where(beyond, end, other)
+    return end, other

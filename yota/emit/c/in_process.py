@@ -92,6 +92,8 @@ def with_single_items(tape: Tape) -> Tape:
         for op in tape.ops
         if op.primitive.several == "elementwise" and (op.primitive.target or "").startswith(_SPECIAL)
     }
+    if not gone:
+        return tape
     ops = []
     for op in tape.ops:
         source = gone.get(op.operands[0]) if op.access == AccessMap.ITEM else None
@@ -99,8 +101,6 @@ def with_single_items(tape: Tape) -> Tape:
             single = _single(source.primitive, op.keyword("index"))
             op = replace(op, primitive=single, operands=source.operands, static=source.static)
         ops.append(op)
-    if not gone:
-        return tape
     types = {variable: type for variable, type in tape.types.items() if variable not in gone}
     return with_ops(tape, [op for op in ops if op.result not in gone], types=types)
 

@@ -87,6 +87,7 @@ class RegionLowering:
         # What a trip begins with is stacked ahead of it.
         starts = {entry.variable: name for entry, name in zip(body.inputs[1:], carried, strict=False)}
         passed = self._passed(starts, carried)
+        targets, values = list(passed), list(passed.values())
         trip, last = [], []
         made = [name for name in carried if name not in passed]
         kept = [
@@ -101,10 +102,10 @@ class RegionLowering:
             last.append(f"{name}[{at}] = {made[-1]}")
         if made:
             called = self._call(replace(body, outputs=tuple(kept)), "trip", [at, *carried, *rows, *fixed])
-            whole = f"({', '.join(made)})" if passed and len(made) > 1 else ", ".join(made)
-            trip.append(f"{', '.join([whole, *passed])} = {', '.join([called, *passed.values()])}")
-        elif passed:
-            trip.append(f"{', '.join(passed)} = {', '.join(passed.values())}")
+            targets.insert(0, f"({', '.join(made)})" if passed and len(made) > 1 else ", ".join(made))
+            values.insert(0, called)
+        if targets:
+            trip.append(f"{', '.join(targets)} = {', '.join(values)}")
         trip += last or ([] if trip else ["pass"])
         after = [
             f"{name} = {dtype_text(type.dtype)}({name})"
@@ -117,7 +118,10 @@ class RegionLowering:
         return Step((*remark, *marked(before, *results)), (Loop(header, tuple(marked(trip, *results))),), tuple(after))
 
     def _passed(self, starts: Mapping[int, str], carried: Sequence[str]) -> dict[str, str]:
-        """What carried values become that another one was before the trip, and none else becomes."""
+        """Carried values that a trip only replaces by another one: the name of each, and of the one it takes.
+
+        Two that take the same one are left out, because they would share memory.
+        """
         outputs = self.region.body.outputs[: self.region.carries]
         return {
             name: starts[output]

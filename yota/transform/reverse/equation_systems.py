@@ -21,7 +21,7 @@ from yota.transform.reverse.loop_adjoints import zeros_like
 from yota.transform.reverse.tape_parts import Reverse, constant, emitted
 from yota.transform.reverse.unbroadcast import match
 from yota.transform.sparse.dependence import pattern
-from yota.transform.sparse.products import MOST_PRODUCTS, entries, rows_of, shortest
+from yota.transform.sparse.products import MOST_PRODUCTS, Products, entries, rows_of, shortest
 
 _FEW = 6
 """Rows of a matrix up to which each has code of its own."""
@@ -74,7 +74,7 @@ def divided(
         return match(builder, shaped(builder.emit(primitive("divide"), (right, matrix)), type.shape), type)
     right = shaped(right, (solution.size,))
     known = {each.variable: builder.constants.get(one) for each, one in zip(tape.inputs, given, strict=True)}
-    how, places = _chosen(name, tape, {one: value for one, value in known.items() if value is not None}, solve)
+    how, plan, places = _chosen(name, tape, {one: value for one, value in known.items() if value is not None}, solve)
     if how == "gmres":
         product = pullback(tape, registry, reverse)
         options = (("rtol", np.finfo(solution.dtype).eps ** (2 / 3)), ("restart", _RESTART), ("maxiter", _CYCLES))
@@ -86,7 +86,7 @@ def divided(
         place = builder.emit(primitive("regular"), (given[0], equation, given[0], other), static)
         return system.emitted(builder, shaped(right, type.shape), [place, *given[1:]])
     if how == "sparse":
-        matrix = emitted(builder, _entries(tape, places, registry, reverse), given).outputs[0]
+        matrix = emitted(builder, _entries(tape, plan, registry, reverse), given).outputs[0]
         heads, tails = builder.constant(places.indices.astype(np.int64)), builder.constant(rows_of(places))
         matrix = builder.emit(primitive("regular"), (matrix, equation, given[0], heads, tails), static)
         how_solved = {"solver": Direct(), "transposed": False}
@@ -99,21 +99,22 @@ def divided(
     return match(builder, shaped(found, type.shape), type)
 
 
-def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tuple[str, Any]:
-    """How to solve the system, and the pattern of a sparse matrix."""
+def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tuple[str, Any, Any]:
+    """How to solve the system; the products that give a sparse matrix, and its pattern."""
     solution, result = tape.inputs[0].variable, tape.outputs[0]
     size = tape.types[solution].size
     large = "gmres" if size > _LARGEST_DENSE else "dense"
     if tape.types[solution].is_complex or solve in ("dense", "gmres"):
-        return solve or "dense", None
+        return solve or "dense", None, None
     if not solve and size < _LEAST_SPARSE:
-        return large, None
+        return large, None, None
     most = min(MOST_PRODUCTS, size if solve else size // _ROWS_IN_PRODUCT)
     try:
         found = pattern(tape, result, solution, known, 4 * MOST_PRODUCTS * size).matrix
         found.sort_indices()
-        if shortest(found).number <= most:
-            return "sparse", found
+        plan = shortest(found)
+        if plan.number <= most:
+            return "sparse", plan, found
         reason = f"{found.nnz} of {size} x {size} elements are in its pattern"
     except DifferentiationError:
         reason = "too many elements depend on each other"
@@ -122,14 +123,14 @@ def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tupl
             f"the Jacobian of the equation of {name} is not sparse: {reason}. Index arrays tell the pattern if they "
             "come from outside of the function, and are no arguments; or write solve='gmres'"
         )
-    return large, None
+    return large, None, None
 
 
-def _entries(tape: Tape, places: Any, registry: Registry, reverse: Reverse) -> Tape:
-    """The numbers of the derivative of the first output by the first input, at the places of a pattern."""
+def _entries(tape: Tape, plan: Products, registry: Registry, reverse: Reverse) -> Tape:
+    """The numbers of the derivative of the first output by the first input, at the places of its pattern."""
     tape = replace(tape, outputs=tape.outputs[:1], guards=())
     builder = tape.builder()
-    data = entries(builder, tape, tape.inputs[0].variable, shortest(places), registry, reverse)
+    data = entries(builder, tape, tape.inputs[0].variable, plan, registry, reverse)
     return dce.run(builder.finish([data]))
 
 

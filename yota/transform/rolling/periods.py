@@ -20,8 +20,11 @@ Part: TypeAlias = "Sequence[Op] | Repeating"
 
 _CANDIDATES = 12
 """Periods that are tried for each length of a window."""
-_OF_ARRAY, _LARGE = 8, 8
-"""How many ops one counts for that moves or combines how many elements: it is no part of a longer loop over them."""
+_HEAVY, _LARGE = 8, 8
+"""The weight of an op that moves or combines elements, and the number of elements from which on it has that weight.
+
+Elementwise ops have the weight 1: straight code computes any number of them in one pass over the elements.
+"""
 _WINDOWS = 1, 16
 """Ops that are compared at a time where periods are looked for."""
 
@@ -30,7 +33,7 @@ _WINDOWS = 1, 16
 class Worth:
     """Lengths from which a run becomes a loop: below, straight code is the better one, and compiles soon enough.
 
-    trips, ops: of the run; an op that moves or combines elements of an array counts as eight.
+    trips, ops: of the run; an op counts with its weight.
     computed: ops of a run from which trips may compute positions, which are then not one kernel in C.
     written: elements of an array up to which trips carry it to read and write single elements.
     """
@@ -68,7 +71,7 @@ class Columns:
     constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
         anything else.
     worth: the lengths from which a run becomes a loop.
-    lengths: of the ops ahead of each one, as `Worth` counts them.
+    weights: the total weight of the ops ahead of each one.
     results: of each op its variable.
     last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
     """
@@ -76,8 +79,8 @@ class Columns:
     def __init__(self, tape: Tape, worth: Worth) -> None:
         self.tape, self.worth = tape, worth
         self.parts: Sequence[Part] = tape.ops.parts if isinstance(tape.ops, Recorded) else [tape.ops]
-        counted = [np.resize(np.array(lengths(tape, _pattern(part)), np.int64), len(part)) for part in self.parts]
-        self.lengths: Integers = np.cumsum([0, *np.concatenate(counted)])
+        counted = [np.resize(np.array(weights(tape, _pattern(part)), np.int64), len(part)) for part in self.parts]
+        self.weights: Integers = np.cumsum([0, *np.concatenate(counted)])
         self.results: Integers = _joined([_results(part) for part in self.parts])
         outside = [*tape.constants, *(entry.variable for entry in tape.inputs)]
         count = max(max(outside, default=0), int(self.results.max(initial=0))) + 1
@@ -162,17 +165,17 @@ class Columns:
         return np.repeat(np.arange(run.period), counts)
 
 
-def lengths(tape: Tape, ops: Iterable[Op]) -> list[int]:
-    """How many ops each one counts for in `Worth`."""
-    return [1 if op.primitive.elementwise else _length(op, tape.types) for op in ops]
+def weights(tape: Tape, ops: Iterable[Op]) -> list[int]:
+    """The weight of each op: what it counts for in `Worth`."""
+    return [1 if op.primitive.elementwise else _weight(op, tape.types) for op in ops]
 
 
-def _length(op: Op, types: Mapping[int, TensorType]) -> int:
+def _weight(op: Op, types: Mapping[int, TensorType]) -> int:
     if op.access == AccessMap.READ:
         sizes = [types[op.result].size]
     else:
         sizes = [types[each].size for each in (op.operands[1:2] if op.access == AccessMap.WRITE else op.operands)]
-    return _OF_ARRAY if max(sizes, default=0) >= _LARGE else 1
+    return _HEAVY if max(sizes, default=0) >= _LARGE else 1
 
 
 def _joined(columns: Sequence[Any]) -> Integers:
@@ -239,7 +242,7 @@ def _periods(keys: Integers, longest: int) -> list[int]:
 
 def _repeating(columns: Columns, period: int) -> Iterator[Run]:
     """Runs of ops of which each has the key of the one a period later."""
-    keys, worth, ahead = columns.keys, columns.worth, columns.lengths
+    keys, worth, ahead = columns.keys, columns.worth, columns.weights
     starts, stops = _stretches(keys[period:] == keys[:-period])
     trips = (stops - starts) // period + 1
     ops = ahead[starts + period * trips] - ahead[starts]
@@ -263,7 +266,7 @@ def _steady(columns: Columns, run: Run) -> Iterator[Run]:
         first = low + int(np.argmax(within)) if high > low else low
         trips = int(within[first - low]) if high > low else 0
         part = Run(run.start + first * run.period, run.period, trips)
-        if not columns.worth(trips, int(columns.lengths[part.stop] - columns.lengths[part.start])):
+        if not columns.worth(trips, int(columns.weights[part.stop] - columns.weights[part.start])):
             continue
         open_parts += [(low, first), (first + trips, high)]
         cut = _cut(columns, part)

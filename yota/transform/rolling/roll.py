@@ -14,7 +14,7 @@ from yota.ir.tape import Op, Tape
 from yota.optimize import dce
 from yota.transform.rolling.bodies import Looping
 from yota.transform.rolling.iterations import Planner, Refused, Rolling
-from yota.transform.rolling.periods import Columns, Worth, lengths, runs
+from yota.transform.rolling.periods import Columns, Worth, runs, weights
 
 LONG, SHORT = Worth(), Worth(4, 8, 0, 1 << 31)
 """Lengths from which a run becomes a loop where the number of trips is fixed, and where it is not."""
@@ -94,7 +94,7 @@ class _Forwarding:
 
 def run(tape: Tape, worth: Worth = LONG) -> Tape:
     """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
-    if not worth(len(tape), len(tape) if len(tape) >= worth.ops else sum(lengths(tape, tape.ops))):
+    if not worth(len(tape), len(tape) if len(tape) >= worth.ops else sum(weights(tape, tape.ops))):
         return replace(tape, ops=tuple(tape.ops))
     if not isinstance(tape.ops, Recorded):
         tape = dce.run(tape)
