@@ -38,7 +38,7 @@ def main(what: str) -> float:
     """Seconds, without the import of yota."""
     import yota
     from yota.rules.registry import Registry, registry
-    from yota.run.machine import stored  # noqa: F401
+    from yota.run.machine import store  # noqa: F401
 
     load = yota.load_rules
     if what not in ("shipped", "all"):

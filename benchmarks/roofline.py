@@ -105,7 +105,7 @@ def estimate(workload: Workload, points: int | None = None) -> Estimate:
 
 def _of(workload: Workload, arguments: tuple[Any, ...]) -> Estimate:
     from yota.emit.targets import cuda
-    from yota.ir.op_counts import elements
+    from yota.ir.printing import elements
     from yota.optimize.pipeline import run
     from yota.rules.registry import registry
     from yota.run.arguments import sort_arguments

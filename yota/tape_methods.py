@@ -11,7 +11,7 @@ from yota.errors import YotaError
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
 from yota.rules.packages import Packages
-from yota.run.machine.stored import Proofs
+from yota.run.machine.store import Proofs
 from yota.run.persistent import find, reference
 
 

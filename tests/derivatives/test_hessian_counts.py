@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.ir.op_counts import total
+from yota.ir.printing import total
 from yota.optimize import pipeline
 from yota.optimize.polynomials.symbolic import optimise
 from yota.rules.registry import registry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.optimize.tapes import tape_of
-from yota.ir.op_counts import elements, operations, total
+from yota.ir.printing import elements, operations, total
 
 
 def test_counts_what_computes():

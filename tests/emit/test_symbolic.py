@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import yota
 from tests.optimize.tapes import agree, eight, evaluate, gradient, linear_power, names, tape_of
-from yota.ir.op_counts import elements, operations, total
+from yota.ir.printing import elements, operations, total
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.ir.verify import verify

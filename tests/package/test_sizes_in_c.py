@@ -20,8 +20,7 @@ from yota import errors
 from yota.emit.c.dialect import C
 from yota.emit.c.statements import Made, put_in_place
 from yota.package.c.c_contents import proved
-from yota.package.c.c_filling import COUNTERS, filling, triangle
-from yota.package.c.size_arithmetic import SizeNames, real, whole
+from yota.package.c.size_arithmetic import COUNTERS, SizeNames, filling, real, triangle, whole
 from yota.transform.sizes.conditions import Conditions
 from yota.transform.sizes.size_arrays import array_text
 from yota.transform.sizes.size_expressions import samples_of

@@ -16,7 +16,7 @@ from yota.rules.language.syntax import parse
 from yota.rules.laws import all_laws as laws
 from yota.rules.loading import Excerpts, excerpts, shipped
 from yota.rules.registry import Registry, registry
-from yota.run.machine.stored import Proofs
+from yota.run.machine.store import Proofs
 
 FILE = """# yota rules 1
 \"\"\"Two functions.\"\"\"

@@ -21,10 +21,10 @@ from yota.package.subject import Call, call_of
 from yota.run.arguments import Arguments, key_of, positional, sort_arguments
 from yota.run.derivatives.differentiated import Differentiated
 from yota.run.derivatives.prepared import Prepared
-from yota.run.dynamic import Dynamic
 from yota.run.gradient_layout import Wrt
 from yota.run.machine import native
 from yota.run.machine.python import load
+from yota.run.options import Dynamic
 from yota.run.persistent import Place
 from yota.run.selects import Merged
 from yota.run.specialise import Gradient, Specialisation, Target

@@ -21,9 +21,8 @@ from yota.run.derivatives.calling import Derivative, form_of
 from yota.run.derivatives.differentiated import Differentiated
 from yota.run.derivatives.inside import inside, record
 from yota.run.derivatives.value_only import Values
-from yota.run.dynamic import Dynamic
-from yota.run.foreign_options import worded
 from yota.run.gradient_layout import Layout
+from yota.run.options import Dynamic, worded
 from yota.run.specialise import Gradient, Target, simplified
 from yota.structures import Path
 from yota.tracing.record import Recording

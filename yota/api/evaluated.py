@@ -13,7 +13,7 @@ from yota.ir.tape import Tape
 from yota.run.derivatives.calling import form_of
 from yota.run.derivatives.differentiated import Differentiated
 from yota.run.device import captor_of
-from yota.run.dynamic import Dynamic
+from yota.run.options import Dynamic
 from yota.run.result import GradResult
 from yota.run.specialise import Target
 from yota.structures import is_on_device

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from yota.errors import ArgumentError
 from yota.run.collection import uncollected
-from yota.run.foreign_options import evaluates, worded
+from yota.run.options import evaluates, worded
 
 if TYPE_CHECKING:
     from yota.api.batch import Batched
-    from yota.run.dynamic import Dynamic
     from yota.run.gradient_layout import Wrt
+    from yota.run.options import Dynamic
     from yota.run.result import GradResult
 
 

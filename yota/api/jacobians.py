@@ -11,9 +11,8 @@ from yota.api.gradients import is_batched
 from yota.api.matrix_derivatives import Matrices
 from yota.run.compiled import Compiled, Journal
 from yota.run.derivatives.calling import caller, shared
-from yota.run.dynamic import Dynamic
-from yota.run.foreign_options import worded
 from yota.run.gradient_layout import Wanted
+from yota.run.options import Dynamic, worded
 from yota.run.specialise import Target
 
 

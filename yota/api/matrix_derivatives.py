@@ -15,8 +15,8 @@ from yota.run.arguments import Arguments, sort_arguments
 from yota.run.derivatives.differentiated import Differentiated, Forms
 from yota.run.derivatives.prepared import Prepared
 from yota.run.device import on_host
-from yota.run.dynamic import Dynamic
 from yota.run.gradient_layout import Layout, Wanted, layout_of, only_leaf
+from yota.run.options import Dynamic
 from yota.run.specialise import Gradient, Instead, Target, rolled, simplified
 from yota.transform.sparse.csr import CompressedRows
 

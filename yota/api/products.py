@@ -16,9 +16,8 @@ from yota.rules.registry import registry
 from yota.run.arguments import Arguments
 from yota.run.derivatives.calling import caller, form_of
 from yota.run.derivatives.differentiated import Differentiated, Forms
-from yota.run.dynamic import Dynamic
-from yota.run.foreign_options import worded
 from yota.run.gradient_layout import Layout, only_leaf
+from yota.run.options import Dynamic, worded
 from yota.run.specialise import Gradient, Target, simplified
 
 if TYPE_CHECKING:

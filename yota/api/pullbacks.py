@@ -13,8 +13,7 @@ from yota.ir.callables import name_of
 from yota.run.arguments import function_of
 from yota.run.compiled import Compiled, Journal
 from yota.run.device import beside
-from yota.run.dynamic import Dynamic
-from yota.run.foreign_options import evaluates, worded
+from yota.run.options import Dynamic, evaluates, worded
 from yota.run.specialise import Target
 from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied

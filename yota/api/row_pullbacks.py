@@ -15,8 +15,8 @@ from yota.errors import ArgumentError, DifferentiationError, StaleTapeError, Yot
 from yota.ir.callables import name_of
 from yota.run.derivatives.joint import as_vector
 from yota.run.device import beside, computed, joined, stacked
-from yota.run.dynamic import Dynamic
 from yota.run.gradient_layout import Wanted
+from yota.run.options import Dynamic
 from yota.run.specialise import Instead, Target
 from yota.structures import is_on_device
 from yota.tracing.results import ResultForm, parted

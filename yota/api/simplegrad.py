@@ -11,7 +11,7 @@ from yota.run.compiled import Compiled
 from yota.run.derivatives.call_entry import entry
 from yota.run.derivatives.calling import form_of
 from yota.run.derivatives.differentiated import Differentiated
-from yota.run.foreign_options import evaluates, worded
+from yota.run.options import evaluates, worded
 from yota.run.playing import leaves
 from yota.run.specialise import Specialisation, Target
 from yota.structures import mapped

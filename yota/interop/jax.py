@@ -18,7 +18,7 @@ from yota.interop.maps import Map, Tree, Trees, Types
 from yota.ir.callables import name_of
 from yota.ir.types import TensorType
 from yota.run.arguments import function_of
-from yota.run.dynamic import Dynamic
+from yota.run.options import Dynamic
 
 __all__ = ["primitive", "wrap"]
 

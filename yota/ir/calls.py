@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.records import Record
+from yota.ir.types import Record
 
 
 @dataclass(frozen=True, slots=True)

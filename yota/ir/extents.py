@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from yota.errors import ArgumentError
-from yota.ir.records import Record
+from yota.ir.types import Record
 
 CHOICE, OR, AND, NOT, SAME, COMPARE, SUM, PRODUCT, UNARY, ATOM = range(10)
 """How tightly an expression binds, in C and in Python."""

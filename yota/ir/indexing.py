@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from yota.ir.records import Record
+from yota.ir.types import Record
 
 _T = TypeVar("_T")
 

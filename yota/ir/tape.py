@@ -11,11 +11,10 @@ import numpy as np
 from yota.ir.infer import infer
 from yota.ir.inputs import Input, Static
 from yota.ir.location import Location
-from yota.ir.op_counts import operations
 from yota.ir.primitive import Primitive
-from yota.ir.records import Record
+from yota.ir.printing import operations
 from yota.ir.semantics import Semantics
-from yota.ir.types import TensorType, type_of
+from yota.ir.types import Record, TensorType, type_of
 
 Keywords: TypeAlias = "Mapping[str, Any] | tuple[tuple[str, Any], ...]"
 """Static keywords: a mapping, or pairs in order."""

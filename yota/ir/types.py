@@ -1,14 +1,32 @@
-"""Types of tape variables: dtype, shape and weakness, or the types of several results."""
+"""Types of tape variables: dtype, shape and weakness, or the types of several results; and the base of records."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod  # during a trace, math.prod is a recording function
+from typing import Any, ClassVar
 
 import numpy as np
 
-from yota.ir.records import Record
+
+@dataclass(slots=True)
+class Record:
+    """A small record of a tape that never changes: an op, a type, a slice, the form of a call.
+
+    Its classes are no frozen dataclasses, which take five to ten times as long to create: a pass creates thousands.
+    """
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    """The names of the fields, as `dataclasses` sets them."""
+
+    def contents(self) -> tuple[Any, ...]:
+        """The values of the fields in order."""
+        return tuple([getattr(self, name) for name in self.__match_args__])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Protocols 0 and 1 of pickle do not know slots.
+        return type(self), self.contents()
 
 
 @dataclass(slots=True, unsafe_hash=True)

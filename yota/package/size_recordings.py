@@ -32,8 +32,7 @@ from yota.transform.sizes.generalise import (
     generalised,
     held,
 )
-from yota.transform.sizes.literal_sizes import with_literals
-from yota.transform.sizes.size_branches import Branches, place_of
+from yota.transform.sizes.size_branches import Branches, place_of, with_literals
 from yota.transform.sizes.size_expressions import Samples, samples_of
 
 _FIRST, _FIRST_OF_LOOPS = 5, 13

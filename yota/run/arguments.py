@@ -14,7 +14,7 @@ from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf, Static, spelled
 from yota.marks import mark_of
-from yota.run.foreign_options import explained
+from yota.run.options import explained
 from yota.structures import children, flatten, is_leaf, is_on_device, package_of, rebuild
 from yota.tracing.captures import plain
 

@@ -85,7 +85,7 @@ def compile(
     def code(target: Target) -> tuple[Callable[..., Any], str]:
         short = simplified(_tape(tape), target)
         if effort == "high":
-            from yota.optimize.polynomials.search import search
+            from yota.optimize.polynomials.symbolic import search
 
             _, short = search([short], strict=strict)
         return compile_tape(short, target)

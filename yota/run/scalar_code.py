@@ -72,7 +72,7 @@ def shortest(
         return found
     if target.effort == "quick":
         return simplified(next(derive(plain)), target)
-    from yota.optimize.polynomials.search import forms, search
+    from yota.optimize.polynomials.symbolic import forms, search
 
     derived = [simplified(each, target) for form in forms(plain) for each in derive(form)]
     return search([found, *derived] if scalar else derived, values=values)[1]

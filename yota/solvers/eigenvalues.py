@@ -21,8 +21,7 @@ from yota.tracing.current import current, paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
 from yota.tracing.trace import Trace
-from yota.transform.reverse.tape_parts import emitted, taped
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import emitted, match, taped
 
 _REPEATED = 1e-10
 """An eigenvalue is repeated if another one is nearer, as a part of the largest sum of a row."""

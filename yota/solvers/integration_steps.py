@@ -16,8 +16,7 @@ from yota.ir.types import TensorType
 from yota.solvers.implicit import Host, Solution, played
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, solution_at
-from yota.transform.reverse.tape_parts import emitted, taped
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import emitted, match, taped
 
 _FEWEST = 64
 """Steps for which there is room at least; beyond it, for twice as many as were taken."""

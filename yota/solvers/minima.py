@@ -24,8 +24,7 @@ from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
 from yota.transform.reverse.equation_systems import jacobian_rows
 from yota.transform.reverse.implicit_functions import Implicit
-from yota.transform.reverse.tape_parts import emitted, taped
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import emitted, match, taped
 
 _EXACT = 1e-12
 """How near to a bound an element is at it, as a part of its size or of one."""

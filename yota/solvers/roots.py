@@ -18,7 +18,7 @@ from yota.solvers.solver_calls import Call, Path, recorded
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
 from yota.transform.reverse.implicit_functions import Implicit
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import match
 from yota.transform.sparse.dependence import pattern
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from yota.ir.location import Location
-from yota.ir.records import Record
+from yota.ir.types import Record
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import Patch

@@ -34,7 +34,7 @@ from yota.emit.python.accesses import check_steps
 from yota.emit.tree import Assign, Copy, Define, Leave, Memory, Room, Scope, Statement, Unused, Variable
 from yota.errors import CodegenError
 from yota.ir.extents import Extent
-from yota.ir.op_counts import operations
+from yota.ir.printing import operations
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType

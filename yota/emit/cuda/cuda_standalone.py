@@ -30,7 +30,7 @@ from yota.emit.cuda.threads import THREADS, separated
 from yota.emit.python.accesses import check_steps
 from yota.errors import CodegenError
 from yota.ir.location import where
-from yota.ir.op_counts import operations
+from yota.ir.printing import operations
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on

@@ -13,7 +13,7 @@ from yota.emit.python.module_vocabulary import MATH_NAMES, Vocabulary, import_li
 from yota.emit.python.straight_code import ASSEMBLED, Body, write
 from yota.emit.render import render
 from yota.emit.targets.generated import Source, counted
-from yota.ir.op_counts import listed
+from yota.ir.printing import listed
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.emit.c.lines import harmless
-from yota.ir.op_counts import listed
+from yota.ir.printing import listed
 from yota.ir.tape import Tape
 from yota.schedule.blocked.units import Unit
 

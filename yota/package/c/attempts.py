@@ -17,10 +17,9 @@ from yota.emit.tree import Return, Statement, Unused
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, extents_in
 from yota.ir.tape import Tape
-from yota.package.c.c_filling import COUNTERS, filling, triangle
 from yota.package.c.c_functions import FileWriter, FunctionWriter
 from yota.package.c.interface import Function, Parameter, SizedCall
-from yota.package.c.size_arithmetic import SizeNames, real, whole
+from yota.package.c.size_arithmetic import COUNTERS, SizeNames, filling, real, triangle, whole
 from yota.package.recorded_matrices import Derivative, Recording, recorded
 from yota.package.request import Request, called
 from yota.package.size_recordings import Sized, sized

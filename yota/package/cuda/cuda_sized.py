@@ -25,8 +25,17 @@ from yota.ir.plain_text import docstring
 from yota.ir.tape import Op, Tape
 from yota.package.c.attempts import AllSizes, at_samples
 from yota.package.c.c_contents import described_lines, head_lines, quoted_texts, stem_of, tidied
-from yota.package.c.c_filling import COUNTERS, Triangle, factor, refuse_more_axes, triangle
-from yota.package.c.size_arithmetic import SizeNames, element, shifted, whole
+from yota.package.c.size_arithmetic import (
+    COUNTERS,
+    SizeNames,
+    Triangle,
+    element,
+    factor,
+    refuse_more_axes,
+    shifted,
+    triangle,
+    whole,
+)
 from yota.package.cuda.cuda_functions import FURTHER, FromSizes, FunctionWriter, written
 from yota.package.request import Request, flattened, further_axes, headline, reference_of
 from yota.package.size_recordings import Sized

@@ -18,9 +18,9 @@ from yota.rules.registry import registry
 from yota.run.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.run.compiled import CHANGED, Journal
 from yota.run.derivatives.prepared import Prepared
-from yota.run.dynamic import Dynamic, check_dynamic
 from yota.run.gradient_layout import Layout, Wrt, checked, layout_of
 from yota.run.machine.cache import Table
+from yota.run.options import Dynamic, check_dynamic
 from yota.run.progress import stage
 from yota.run.specialise import Gradient, Target, rolled
 from yota.tracing.captured.captured import Captured
@@ -56,7 +56,7 @@ class Differentiated:
 
     wrt: arguments to differentiate by: a position, a name, a tuple of them, or None for every argument that has a
         derivative.
-    dynamic: whether to trace again when a branch changes; see `yota.run.dynamic`.
+    dynamic: whether to trace again when a branch changes; see `yota.run.options`.
     has_aux: whether the function returns ``(value, aux)``.
     options: further options that the code depends on.
     """

@@ -17,8 +17,8 @@ from yota.run.arguments import Arguments, sort_arguments
 from yota.run.collection import uncollected
 from yota.run.compiled import CONTENT, OTHER_WAY
 from yota.run.device import on_host, target_for
-from yota.run.dynamic import MOST_TAPES, follow
 from yota.run.gradient_layout import layout_of
+from yota.run.options import MOST_TAPES, follow
 from yota.run.persistent import Place, place_of
 from yota.run.specialise import Gradient, Instead, Specialisation, Target, compile_tape, loaded, source_of
 from yota.tracing.captured.checks import Check, Contents, checks

@@ -11,7 +11,7 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
 from yota.optimize import dce, pipeline
-from yota.optimize.polynomials.search import forms, search
+from yota.optimize.polynomials.symbolic import forms, search
 from yota.rules.registry import Registry
 from yota.run.gradient_layout import Wanted
 from yota.run.scalar_code import unrolled

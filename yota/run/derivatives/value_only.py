@@ -9,8 +9,8 @@ from yota.ir.tape import Tape
 from yota.run.arguments import Arguments
 from yota.run.derivatives.calling import Derivative
 from yota.run.derivatives.differentiated import Differentiated, Forms
-from yota.run.dynamic import Dynamic
 from yota.run.gradient_layout import Layout
+from yota.run.options import Dynamic
 from yota.run.scalar_code import short_value
 from yota.run.specialise import Gradient, Target
 from yota.tracing.record import Recording

@@ -137,7 +137,7 @@ def withdraw(dispatcher: Any) -> None:
 def _dispatcher() -> Any:
     # These imports are only needed for compilation.
     from yota.run.machine import native
-    from yota.run.machine.stored import rendered
+    from yota.run.machine.store import rendered
 
     return native.build(
         rendered("c/dispatcher.c.jinja", checks=_CHECKS, parts=_RESULT_PARTS, most=MOST_PARTS)

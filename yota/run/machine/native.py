@@ -22,7 +22,7 @@ from yota.emit.targets.generated import Source
 from yota.errors import CodegenError, CompilerError
 from yota.run.machine import compiler, python
 from yota.run.machine.compiler import Compiler
-from yota.run.machine.notices import warn_once
+from yota.run.machine.signals import warn_once
 from yota.run.machine.store import Store, digest_of, folder, processor
 from yota.settings import settings
 
@@ -137,7 +137,7 @@ def _look_at_threads() -> None:
 @functools.cache
 def _keeper() -> ModuleType:
     """The module that allocates large arrays for the others and reuses freed memory."""
-    from yota.run.machine.stored import rendered
+    from yota.run.machine.store import rendered
 
     return build(rendered("c/keeper.c.jinja"))
 

@@ -39,7 +39,7 @@ def show(
 
         yota show examples/polynomial.py:polynomial --arg "x=float64[8]" --stage trace
     """
-    from yota.ir.op_counts import operations
+    from yota.ir.printing import operations
     from yota.package.subject import call_of, subject_of
 
     load_rule_files(rules)

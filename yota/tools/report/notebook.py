@@ -9,8 +9,7 @@ import numpy as np
 
 from yota.emit.render import render
 from yota.ir.inputs import spelled
-from yota.ir.op_counts import total
-from yota.ir.printing import show_constant, show_op
+from yota.ir.printing import show_constant, show_op, total
 from yota.ir.tape import Tape
 from yota.ir.types import type_of
 from yota.tracing.source_lines import source_line

@@ -13,7 +13,7 @@ from yota.emit.python.scalar import ScalarPlan
 from yota.emit.targets import c, cuda
 from yota.emit.targets.numpy import Lowered, generate, lowered
 from yota.ir.location import Location
-from yota.ir.op_counts import elements, operations, total
+from yota.ir.printing import elements, operations, total
 from yota.ir.tape import Op, Tape
 from yota.optimize.array_writes import is_view
 from yota.optimize.pipeline import run

@@ -20,7 +20,7 @@ from yota.transform.reverse.implicit_functions import equation_adjoints
 from yota.transform.reverse.instantiate import contributions
 from yota.transform.reverse.loop_adjoints import active_from, loop_adjoints, zeros_like
 from yota.transform.reverse.masking import choice
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import match
 
 __all__ = ["Adjoints", "gradient_tape", "reverse", "zeros_like"]
 

@@ -18,8 +18,7 @@ from yota.rules.registry import Registry
 from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.krylov import Krylov, pullback, transposed
 from yota.transform.reverse.loop_adjoints import zeros_like
-from yota.transform.reverse.tape_parts import Reverse, constant, emitted
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import Reverse, constant, emitted, match
 from yota.transform.sparse.dependence import pattern
 from yota.transform.sparse.products import MOST_PRODUCTS, Products, entries, rows_of, shortest
 

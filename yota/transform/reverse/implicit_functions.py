@@ -13,8 +13,7 @@ from yota.rules.algebras.emitted import Static, expand
 from yota.rules.language.model import Rule
 from yota.rules.registry import Registry
 from yota.transform.reverse.equation_systems import divided
-from yota.transform.reverse.tape_parts import Reverse, emitted
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import Reverse, emitted, match
 
 
 @dataclass(eq=False)

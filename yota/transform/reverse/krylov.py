@@ -22,8 +22,7 @@ from yota.rules.registry import Registry
 from yota.tracing.current import paused
 from yota.tracing.replay import evaluate
 from yota.transform.reverse.loop_adjoints import zeros_like
-from yota.transform.reverse.tape_parts import Reverse, emitted
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import Reverse, emitted, match
 
 
 @dataclass(frozen=True, eq=False)

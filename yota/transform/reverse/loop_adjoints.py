@@ -14,7 +14,7 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, tuple_of
 from yota.rules.registry import Registry
-from yota.transform.reverse.unbroadcast import match
+from yota.transform.reverse.tape_parts import match
 
 __all__ = ["active_from", "loop_adjoints", "zeros_like"]
 

@@ -13,10 +13,10 @@ from yota.errors import ArgumentError
 from yota.ir.extents import Extent, with_extents
 from yota.ir.location import Location
 from yota.ir.plain_text import visible
-from yota.ir.records import Record
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
+from yota.ir.types import Record
 from yota.optimize.rewrite import Rewriting
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.size_arrays import array_text
