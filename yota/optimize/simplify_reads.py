@@ -209,7 +209,8 @@ def _written_whole(case: Case) -> int | None:
         axis, part = slab
         pieces.append((index, value))
         covered += len(part)
-        if covered >= case.type.shape[axis]:
+        # Extents of named sizes are compared where the pieces are put together.
+        if covered >= int(case.type.shape[axis]):
             return _joined(case, pieces)
         earlier = case.definition(array, "setitem") if case.single(array) else None
         if earlier is None:
