@@ -33,8 +33,8 @@ def jacobian(
 
     For scalar code, one straight-line function computes all entries. It omits structural zeros and shares common
     subexpressions. For functions of large arrays, rows or columns without a common nonzero position are computed
-    together, if SciPy is installed. A few products then give all entries. Otherwise yota computes one pullback for
-    each element of the result, many at once.
+    together, if SciPy is installed. A few products then give all entries. Elements that are read by indices count each
+    for itself. Otherwise yota computes one pullback for each element of the result, many at once.
 
     Parameters
     ----------

@@ -98,6 +98,8 @@ class Semantics:
     component: ``"real"`` or ``"imag"`` of what takes that part of numbers, a view of complex arrays; empty for all
         else.
     commutes: whether its operands can be exchanged.
+    signs: for a sum the sign of each operand; for all else empty.
+    powers: for a product the power, 1 or -1, of each operand; for all else empty.
     positions: of which elements of the operand the result holds the positions, one of `Positions`.
     batched: whether it maps over all axes before the last two by itself.
     free, cheap: whether nothing is computed; whether computing it again costs less than reading it from memory.
@@ -115,6 +117,8 @@ class Semantics:
     casts: bool = False
     component: str = ""
     commutes: bool = False
+    signs: tuple[int, ...] = ()
+    powers: tuple[int, ...] = ()
     positions: str = Positions.NONE
     batched: bool = False
     free: bool = False
@@ -165,6 +169,8 @@ _OWNS = _names(
     " cumprod sort"
 )
 _COMMUTES = _names("add multiply equal not_equal logical_and logical_or bitwise_and bitwise_or")
+_SIGNS = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,), "positive": (1,)}
+_POWERS = {"multiply": (1, 1), "divide": (1, -1)}
 _POSITIONS = {
     "argsort": Positions.SORTED,
     "argpartition": Positions.PARTED,
@@ -210,6 +216,8 @@ def semantics(name: str, target: str | None, elementwise: bool, function: Callab
         casts=name == "astype",
         component=name if name in ("real", "imag") else "",
         commutes=name in _COMMUTES,
+        signs=_SIGNS.get(name, ()),
+        powers=_POWERS.get(name, ()),
         positions=_POSITIONS.get(name, Positions.NONE),
         batched=name in _BATCHED,
         free=name in _FREE,

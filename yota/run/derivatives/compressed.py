@@ -15,13 +15,13 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Tape, TapeBuilder
-from yota.optimize import dce, pipeline
+from yota.optimize import cse, dce, pipeline
 from yota.rules.registry import Registry
 from yota.run.derivatives.straight_line import Entries
 from yota.run.gradient_layout import Wanted
 from yota.transform.reverse.backward import gradient_tape, reverse, zeros_like
-from yota.transform.sparse.dependence import pattern
-from yota.transform.sparse.products import MOST_PRODUCTS, entries, rows_of, shortest, symmetric
+from yota.transform.sparse.compression import compression
+from yota.transform.sparse.products import MOST_PRODUCTS, rows_of
 
 _MOST_ENTRIES = 100_000_000
 _MOST_IN_DENSE = 4_000_000
@@ -43,20 +43,19 @@ def compressed(
     if any(op.regions for op in tape.ops):
         # What no trip hands on becomes array code, whose elements are told apart.
         tape = pipeline.run(tape, inlined=False)
-        by = tape.inputs[leaf].variable
-    result = tape.outputs[-1]
-    found = pattern(tape, result, by, values, _MOST_ENTRIES if wanted.sparse else _MOST_IN_DENSE)
-    matrix = (found.matrix + found.matrix.T).tocsr() if wanted.order == 2 else found.matrix
-    matrix.sort_indices()
-    plan = symmetric(matrix) if wanted.order == 2 else shortest(matrix)
-    if plan.number > MOST_PRODUCTS or plan.number * len(tape) > _MOST_OPS:
+    tape = cse.run(tape)
+    by, result = tape.inputs[leaf].variable, tape.outputs[-1]
+    most = _MOST_ENTRIES if wanted.sparse else _MOST_IN_DENSE
+    found = compression(tape, result, by, values, most, hessian=wanted.order == 2)
+    matrix, number = found.matrix, found.plan.number
+    if number > MOST_PRODUCTS or number * len(tape) > _MOST_OPS:
         raise DifferentiationError(
             f"{tape.name}: the {'Hessian' if wanted.order == 2 else 'Jacobian'} by {tape.inputs[leaf].name} is not "
-            f"sparse enough: {matrix.nnz} of {matrix.shape[0]} x {matrix.shape[1]} entries would take {plan.number} "
+            f"sparse enough: {matrix.nnz} of {matrix.shape[0]} x {matrix.shape[1]} entries would take {number} "
             "products; leave sparse=True out"
         )
-    builder = tape.builder()
-    data = entries(builder, tape, by, plan, registry, reverse)
+    builder = found.cut.tape.builder()
+    data = found.entries(builder, registry, reverse)
     if not wanted.sparse:
         shape = (*tape.types[result].shape, *tape.types[by].shape)
         data = _spread(builder, data, rows_of(matrix) * matrix.shape[1] + matrix.indices, shape)

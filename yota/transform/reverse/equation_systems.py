@@ -19,8 +19,8 @@ from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.krylov import Krylov, pullback, transposed
 from yota.transform.reverse.loop_adjoints import zeros_like
 from yota.transform.reverse.tape_parts import Reverse, constant, emitted, match
-from yota.transform.sparse.dependence import pattern
-from yota.transform.sparse.products import MOST_PRODUCTS, Products, entries, rows_of, shortest
+from yota.transform.sparse.compression import Compression, compression
+from yota.transform.sparse.products import MOST_PRODUCTS, rows_of
 
 _FEW = 6
 """Rows of a matrix up to which each has code of its own."""
@@ -73,7 +73,7 @@ def divided(
         return match(builder, shaped(builder.emit(primitive("divide"), (right, matrix)), type.shape), type)
     right = shaped(right, (solution.size,))
     known = {each.variable: builder.constants.get(one) for each, one in zip(tape.inputs, given, strict=True)}
-    how, plan, places = _chosen(name, tape, {one: value for one, value in known.items() if value is not None}, solve)
+    how, compressed = _chosen(name, tape, {one: value for one, value in known.items() if value is not None}, solve)
     if how == "gmres":
         product = pullback(tape, registry, reverse)
         options = (("rtol", np.finfo(solution.dtype).eps ** (2 / 3)), ("restart", _RESTART), ("maxiter", _CYCLES))
@@ -84,8 +84,9 @@ def divided(
         other = system.emitted(builder, any_seed, given)
         place = builder.emit(primitive("regular"), (given[0], equation, given[0], other), static)
         return system.emitted(builder, shaped(right, type.shape), [place, *given[1:]])
-    if how == "sparse":
-        matrix = emitted(builder, _entries(tape, plan, registry, reverse), given).outputs[0]
+    if compressed is not None:
+        matrix = emitted(builder, _entries(compressed, registry, reverse), given).outputs[0]
+        places = compressed.matrix
         heads, tails = builder.constant(places.indices.astype(np.int64)), builder.constant(rows_of(places))
         matrix = builder.emit(primitive("regular"), (matrix, equation, given[0], heads, tails), static)
         how_solved = {"solver": Direct(), "transposed": False}
@@ -98,23 +99,21 @@ def divided(
     return match(builder, shaped(found, type.shape), type)
 
 
-def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tuple[str, Any, Any]:
-    """How to solve the system; the products that give a sparse matrix, and its pattern."""
+def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tuple[str, Compression | None]:
+    """How to solve the system, and how to compute a sparse matrix."""
     solution, result = tape.inputs[0].variable, tape.outputs[0]
     size = tape.types[solution].size
     large = "gmres" if size > _LARGEST_DENSE else "dense"
     if tape.types[solution].is_complex or solve in ("dense", "gmres"):
-        return solve or "dense", None, None
+        return solve or "dense", None
     if not solve and size < _LEAST_SPARSE:
-        return large, None, None
+        return large, None
     most = min(MOST_PRODUCTS, size if solve else size // _ROWS_IN_PRODUCT)
     try:
-        found = pattern(tape, result, solution, known, 4 * MOST_PRODUCTS * size).matrix
-        found.sort_indices()
-        plan = shortest(found)
-        if plan.number <= most:
-            return "sparse", plan, found
-        reason = f"{found.nnz} of {size} x {size} elements are in its pattern"
+        found = compression(tape, result, solution, known, 4 * MOST_PRODUCTS * size)
+        if found.plan.number <= most:
+            return "sparse", found
+        reason = f"{found.matrix.nnz} of {size} x {size} elements are in its pattern"
     except DifferentiationError:
         reason = "too many elements depend on each other"
     if solve:
@@ -122,15 +121,13 @@ def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tupl
             f"the Jacobian of the equation of {name} is not sparse: {reason}. Index arrays tell the pattern if they "
             "come from outside of the function, and are no arguments; or write solve='gmres'"
         )
-    return large, None, None
+    return large, None
 
 
-def _entries(tape: Tape, plan: Products, registry: Registry, reverse: Reverse) -> Tape:
-    """The numbers of the derivative of the first output by the first input, at the places of its pattern."""
-    tape = replace(tape, outputs=tape.outputs[:1], guards=())
-    builder = tape.builder()
-    data = entries(builder, tape, tape.inputs[0].variable, plan, registry, reverse)
-    return dce.run(builder.finish([data]))
+def _entries(compressed: Compression, registry: Registry, reverse: Reverse) -> Tape:
+    """The numbers of a sparse matrix, at the places of its pattern."""
+    builder = compressed.cut.tape.builder()
+    return dce.run(replace(builder.finish([compressed.entries(builder, registry, reverse)]), guards=()))
 
 
 def jacobian(

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from yota.transform.sparse.csr import csgraph, library
+
 Colours: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _MOST_STEPS = 6_000_000
@@ -23,15 +25,31 @@ _FURTHER = 16
 def apart(matrix: Any) -> Colours:
     """Colours of the columns of a CSR pattern; no row has entries in two columns of one colour."""
     least = int(np.max(np.diff(matrix.indptr), initial=0))
-    found = _in_turn(matrix, least)
-    if found is not None and int(found.max(initial=0)) <= least + least // 8:
-        return found
-    near = _neighbours(matrix, _MOST_STEPS)
-    if near is not None:
-        other = _greedy(near)
-        if found is None or other.max(initial=0) < found.max(initial=0):
-            return other
-    return np.arange(matrix.shape[1]) if found is None else found
+    found = _in_blocks(matrix)
+    if _number(found) > least:
+        turns = _in_turn(matrix, least)
+        found = found if turns is None else min(found, turns, key=_number)
+        near = _neighbours(matrix, _MOST_STEPS) if _number(found) > least + least // 8 else None
+        if near is not None:
+            found = min(found, _greedy(near), key=_number)
+    return found
+
+
+def _number(colours: Colours) -> int:
+    return int(colours.max(initial=-1)) + 1
+
+
+def _in_blocks(matrix: Any) -> Colours:
+    """The number of each column among those that it is connected with, which suits blocks."""
+    rows, columns = matrix.shape
+    square = library().csr_array((matrix.data, matrix.indices + rows, matrix.indptr), shape=(rows, rows + columns))
+    square.resize((rows + columns, rows + columns))
+    labels = csgraph().connected_components(square, directed=False)[1][rows:]
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], labels[order])
+    colours = np.empty(columns, np.int64)
+    colours[order] = np.arange(columns) - starts
+    return colours
 
 
 def _in_turn(matrix: Any, least: int) -> Colours | None:

@@ -25,6 +25,13 @@ def library() -> Any:
     return scipy.sparse
 
 
+def csgraph() -> Any:
+    """``scipy.sparse.csgraph``."""
+    import scipy.sparse.csgraph
+
+    return scipy.sparse.csgraph
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedRows:
     """Positions of the entries of a sparse matrix, in CSR format.

@@ -37,14 +37,18 @@ def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any], most: i
     Raises DifferentiationError if the pattern is nearly dense, and too large.
     """
     known = Known(tape, values)
-    found = _propagated(tape, result, by, known, most)
+    found = patterns(tape, [result], [by], known, most)
     return Pattern(found, frozenset(known.relied))
 
 
-def _propagated(tape: Tape, result: int, by: int, known: Known, most: int) -> Any:
-    size = tape.types[by].size
-    start = library().eye_array(size, dtype=bool, format="csr")
-    return _of_all(tape, [result], {by: start}, known, most).get(result, _nothing(tape.types[result].size, size))
+def patterns(tape: Tape, results: Sequence[int], by: Sequence[int], known: Known, most: int) -> Any:
+    """The pattern of all elements of ``results`` by all elements of ``by``; for ``most`` see `pattern`."""
+    sizes = [tape.types[each].size for each in by]
+    ends = np.cumsum([0, *sizes])
+    whole = library().eye_array(int(ends[-1]), dtype=bool, format="csr")
+    starts = {each: whole[begin:end] for each, begin, end in zip(by, ends, ends[1:], strict=False)}
+    found = _of_all(tape, results, starts, known, most)
+    return _stacked([found.get(each, _nothing(tape.types[each].size, ends[-1])) for each in results])
 
 
 def _of_all(tape: Tape, results: Sequence[int], found: dict[int, Any], known: Known, most: int) -> dict[int, Any]:

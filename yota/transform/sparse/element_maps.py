@@ -51,6 +51,10 @@ class Known(Mapping[int, Any]):
         """Add the inputs that a value depends on to `relied`."""
         self.relied |= self._sources[variable]
 
+    def is_constant(self, variable: int) -> bool:
+        """Whether a value is known, and depends on no input."""
+        return variable in self and not self._sources[variable]
+
     def peek(self, variable: int) -> Any:
         """A value whose use is not recorded in `relied`."""
         if variable not in self._values:

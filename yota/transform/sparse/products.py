@@ -12,21 +12,23 @@ from typing import Any
 import numpy as np
 
 from yota.ir.catalog import primitive
-from yota.ir.indexing import GATHER
 from yota.ir.tape import Tape, TapeBuilder
+from yota.optimize.rewrite import with_ops
 from yota.rules.registry import Registry
 from yota.transform.reverse.loop_adjoints import zeros_like
 from yota.transform.reverse.tape_parts import Reverse
 from yota.transform.sparse.colouring import apart, star
 
 MOST_PRODUCTS = 64
+_SHORT = 16
+"""Number of elements up to which a seed is a constant of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
     """The products that give the entries of a matrix.
 
-    colours: the product to which each row, or each column, belongs.
+    colours: the product to which each row, or each column, belongs; -1 for none.
     forward: whether products combine columns rather than rows.
     products, places: for each entry its product, and its position there.
     """
@@ -49,11 +51,22 @@ def rows_of(matrix: Any) -> np.ndarray:
 
 def shortest(matrix: Any) -> Products:
     """Products by rows or by columns, whichever are fewer."""
-    by_rows, by_columns = apart(matrix.T.tocsr()), apart(matrix)
+    across = matrix.T.tocsr()
+    longest, widest = (int(np.max(np.diff(each.indptr), initial=0)) for each in (across, matrix))
     rows, columns = rows_of(matrix), matrix.indices.astype(np.int64)
-    if by_columns.max(initial=-1) < by_rows.max(initial=-1):
-        return Products(by_columns, True, by_columns[columns], rows)
-    return Products(by_rows, False, by_rows[rows], columns)
+    by_columns = apart(matrix) if widest < longest else None
+    if by_columns is None or longest <= by_columns.max(initial=-1) + 1:
+        by_rows = apart(across)
+        if by_columns is None and widest < by_rows.max(initial=-1) + 1:
+            by_columns = apart(matrix)
+        if by_columns is None or by_rows.max(initial=-1) <= by_columns.max(initial=-1):
+            return Products(_used(by_rows, matrix), False, by_rows[rows], columns)
+    return Products(_used(by_columns, across), True, by_columns[columns], rows)
+
+
+def _used(colours: np.ndarray, matrix: Any) -> np.ndarray:
+    """Colours of rows, -1 for rows without entries."""
+    return np.where(np.diff(matrix.indptr) > 0, colours, -1)
 
 
 def symmetric(matrix: Any) -> Products:
@@ -67,55 +80,89 @@ def symmetric(matrix: Any) -> Products:
     return Products(colours, False, products, np.where(alone, rows, columns))
 
 
-def entries(builder: TapeBuilder, tape: Tape, by: int, plan: Products, registry: Registry, reverse: Reverse) -> int:
-    """The entries of the derivative of the last output of ``tape``, which ``builder`` holds, by an input."""
-    return _gathered(builder, plan, _computed(builder, tape, by, plan, registry, reverse), tape.types[by].dtype)
+def computed(
+    builder: TapeBuilder,
+    tape: Tape,
+    inner: Sequence[int],
+    outer: Sequence[int],
+    plan: Products,
+    registry: Registry,
+    reverse: Reverse,
+) -> tuple[int, np.ndarray]:
+    """A vector of derivatives of ``outer`` by ``inner``, variables of ``tape``, and the place of each entry in it.
+
+    builder: holds the ops of the tape.
+    """
+    # Adjoints of results of ops stay where they are if no op defines these.
+    tape = with_ops(tape, [op for op in tape.ops if op.result not in inner])
+    sides = (inner, outer) if plan.forward else (outer, inner)
+    seeds = _seeds(builder, plan, sides[0])
+    if plan.forward:
+        # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
+        blanks = [zeros_like(builder, each) for each in outer]
+        pulled = reverse(tape, builder, dict(zip(outer, blanks, strict=True)), inner, registry)
+        linear = builder.finish([each for each in pulled if each is not None])
+        slopes = dict(zip(inner, pulled, strict=True))
+        found = [
+            reverse(
+                linear,
+                builder,
+                {pull: seed[each] for each, pull in slopes.items() if pull is not None and each in seed},
+                blanks,
+                registry,
+            )
+            for seed in seeds
+        ]
+    else:
+        found = [reverse(tape, builder, seed, inner, registry) for seed in seeds]
+    return _read(builder, plan, found, sides[1])
 
 
-def _computed(
-    builder: TapeBuilder, tape: Tape, by: int, plan: Products, registry: Registry, reverse: Reverse
-) -> list[int]:
-    """The products, each as a vector."""
-    result = tape.outputs[-1]
-    if not plan.forward:
-        seeds = _seeds(builder, plan, result)
-        found = [reverse(tape, builder, {result: seed}, [by], registry)[0] for seed in seeds]
-        return [_flat(builder, by, each) for each in found]
-    # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
-    seed = zeros_like(builder, result)
-    (pulled,) = reverse(tape, builder, {result: seed}, [by], registry)
-    if pulled is None:
-        return [_flat(builder, result, None) for _ in range(plan.number)]
-    linear = builder.finish([pulled])
-    directions = _seeds(builder, plan, by)
-    found = [reverse(linear, builder, {pulled: each}, [seed], registry)[0] for each in directions]
-    return [_flat(builder, result, each) for each in found]
+def _seeds(builder: TapeBuilder, plan: Products, given: Sequence[int]) -> list[dict[int, int]]:
+    """For each product the seeds of the variables ``given``: ones at its rows or columns, and zeros elsewhere."""
+    seeds: list[dict[int, int]] = [{} for _ in range(plan.number)]
+    first = 0
+    for variable in given:
+        type = builder.types[variable]
+        colours = plan.colours[first : first + type.size].reshape(type.shape)
+        first += type.size
+        for axis in range(type.ndim):
+            one = colours.take([0], axis) if type.size else colours
+            colours = one if np.array_equal(np.broadcast_to(one, colours.shape), colours) else colours
+        kind = np.int8 if plan.number < 128 else np.int16
+        whole = builder.constant(colours.astype(kind))
+        for number in np.unique(colours[colours >= 0]):
+            if colours.size == 1:
+                seed = builder.constant(type.dtype.type(1))
+            elif colours.size <= _SHORT:
+                seed = builder.constant((colours == number).astype(type.dtype))
+            else:
+                seed = builder.emit(primitive("equal"), (whole, builder.constant(kind(number))))
+                seed = builder.emit(primitive("astype"), (seed,), {"dtype": type.dtype})
+            if builder.types[seed].shape != type.shape:
+                seed = builder.emit(primitive("broadcast_to"), (seed,), {"shape": type.shape})
+            seeds[number][variable] = seed
+    return seeds
 
 
-def _seeds(builder: TapeBuilder, plan: Products, like: int) -> list[int]:
-    """For each product a vector of ones at its rows or columns, and zeros elsewhere."""
-    type = builder.types[like]
-    if not type.shape:
-        return [builder.constant(type.dtype.type(1))] * plan.number
-    kind = np.int8 if plan.number < 128 else np.int16
-    colours = builder.constant(plan.colours.astype(kind).reshape(type.shape))
-    own = [builder.emit(primitive("equal"), (colours, builder.constant(kind(n)))) for n in range(plan.number)]
-    return [builder.emit(primitive("astype"), (each,), {"dtype": type.dtype}) for each in own]
+def _read(
+    builder: TapeBuilder, plan: Products, found: Sequence[Sequence[int | None]], taken: Sequence[int]
+) -> tuple[int, np.ndarray]:
+    """The parts of the products in which there are entries, one after the other, and the places of the entries."""
+    if not len(plan.places):
+        return builder.constant(np.zeros(0, builder.types[taken[0]].dtype)), plan.places
+    ends = np.cumsum([0, *(builder.types[each].size for each in taken)])
+    parts = np.searchsorted(ends, plan.places, "right") - 1
+    blocks, own = np.unique(plan.products * len(taken) + parts, return_inverse=True)
+    pieces = []
+    for number, part in zip(*np.divmod(blocks, len(taken)), strict=True):
+        piece = found[number][part]
+        pieces.append(_flat(builder, zeros_like(builder, taken[part]) if piece is None else piece))
+    starts = np.cumsum([0, *(builder.types[each].size for each in pieces)])
+    whole = builder.emit(primitive("concatenate"), pieces, {"axis": 0}) if len(pieces) > 1 else pieces[0]
+    return whole, starts[own] + plan.places - ends[parts]
 
 
-def _flat(builder: TapeBuilder, like: int, found: int | None) -> int:
-    """A product as a vector; zeros if it is structurally zero."""
-    found = zeros_like(builder, like) if found is None else found
+def _flat(builder: TapeBuilder, found: int) -> int:
     type = builder.types[found]
     return found if type.ndim == 1 else builder.emit(primitive("reshape"), (found,), {"shape": (type.size,)})
-
-
-def _gathered(builder: TapeBuilder, plan: Products, products: Sequence[int], dtype: np.dtype[Any]) -> int:
-    """The entries of the matrix, gathered from the products."""
-    if not plan.products.size:
-        return builder.constant(np.zeros(0, dtype))
-    whole, length = products[0], builder.types[products[0]].size
-    if len(products) > 1:
-        whole = builder.emit(primitive("concatenate"), products, {"axis": 0})
-    where = builder.constant(plan.products * length + plan.places)
-    return builder.emit(primitive("getitem"), (whole, where), {"index": (GATHER,)})
