@@ -15,6 +15,7 @@ import yota
 from tests.emit.programs import Writer, tapes
 from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.tape import Tape
+from yota.ir.types import TensorType
 from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.fuse import fuse
 from yota.schedule.blocked.row_ops import place
@@ -112,6 +113,20 @@ def test_pairs_are_cut_along_one_point_and_read_the_other_whole() -> None:
     assert subtract.placement.reads == (0, None)
     assert loop.layout.kind == "planes"
     assert len(loop.stored) == 1
+
+
+def test_pairs_and_triples_of_one_loop_lie_in_planes() -> None:
+    write = Writer()
+    x = write.input("x", (N, 3))
+    flat = write("getitem", write("sin", x), index=(Slice(0, N), Slice(0, 2)))
+    size = write("sum", write("square", flat), axis=(1,))
+    total = write("sum", write("square", write("sin", x)), axis=(1,))
+    (loop,) = loops(write.finish(write("multiply", size, total)))
+    assert [loop.layout.order(TensorType(np.dtype(float), (N, short)), 0) for short in (1, 2, 3)] == [
+        None,
+        (1, 0),
+        (1, 0),
+    ]
 
 
 def test_guards_come_first() -> None:

@@ -30,12 +30,12 @@ _LONGEST_SUM = 64
 class Layout:
     """The order of a loop's pieces in memory.
 
-    ``rows``: as the axes are. ``planes``: a last axis of extent ``short`` outermost. ``columns``: the blocked axis
-    innermost.
+    ``rows``: as the axes are. ``planes``: a last axis of one of the extents ``short`` outermost. ``columns``: the
+    blocked axis innermost.
     """
 
     kind: str
-    short: int = 0
+    short: tuple[int, ...] = ()
 
     def order(self, type: TensorType, axis: int | None) -> tuple[int, ...] | None:
         """Axes of an array cut along ``axis`` from outermost to innermost; None if as they are."""
@@ -43,8 +43,8 @@ class Layout:
         if type.ndim < 2 or axis == last:
             return None
         if self.kind == "planes":
-            short = type.shape[last] == self.short and type.size > 4 * self.short
-            return (last, *range(last)) if short else None
+            short = type.shape[last]
+            return (last, *range(last)) if short in self.short and type.size > 4 * short else None
         if self.kind == "columns" and axis is not None and type.size > type.shape[axis]:
             return (*(other for other in range(type.ndim) if other != axis), axis)
         return None
@@ -58,17 +58,18 @@ def choose(members: Sequence[Member], axes: Mapping[int, int], types: Mapping[in
     mixing = _mixing(members, types)
     if not mixing:
         return ROWS
-    short = max(mixing, key=lambda extent: (mixing[extent], extent))
+    most = max(mixing, key=lambda extent: (mixing[extent], extent))
+    short = tuple(sorted(extent for extent in mixing if extent <= _SHORT)) if most <= _SHORT else ()
     middle = [
         types[v].shape[-2]
         for v, axis in axes.items()
-        if types[v].ndim > 2 and axis < types[v].ndim - 2 and types[v].shape[-1] == short
+        if types[v].ndim > 2 and axis < types[v].ndim - 2 and types[v].shape[-1] in short
     ]
-    if short <= _SHORT and (not middle or max(middle) > max(block, _SHORTEST_COLUMN)):
+    if short and (not middle or max(middle) > max(block, _SHORTEST_COLUMN)):
         return Layout("planes", short)
-    if block >= max(_SHORTEST_COLUMN, short):
+    if block >= max(_SHORTEST_COLUMN, most):
         return Layout("columns")
-    return Layout("planes", short) if short <= _SHORT else ROWS
+    return Layout("planes", short) if short else ROWS
 
 
 def copied_whole(type: TensorType, unit: Unit, types: Mapping[int, TensorType]) -> bool:
