@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -164,13 +163,9 @@ def _eigsh(trace: Trace, A: Any, k: int = 6, M: Any = None, **options: Any) -> A
     return (values, vectors) if wants else values
 
 
-def _refused(name: str, cure: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    raise trace.unrecorded(f"scipy.sparse.linalg.{name} of traced numbers", cure)
+_CURES = {"eigs": "numpy.linalg.eig of A.toarray()", "svds": "numpy.linalg.svd of A.toarray()", "lobpcg": "eigsh"}
 
 
-for _name, _cure in (
-    ("eigs", "Use numpy.linalg.eig of A.toarray()."),
-    ("svds", "Use numpy.linalg.svd of A.toarray()."),
-    ("lobpcg", "Use eigsh."),
-):
-    records("scipy.sparse.linalg", _name)(functools.partial(_refused, _name, _cure))
+@records("scipy.sparse.linalg", *_CURES, named=True)
+def _refused(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.unrecorded(f"scipy.sparse.linalg.{name} of traced numbers", f"Use {_CURES[name]}.")

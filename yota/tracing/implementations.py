@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -43,30 +44,36 @@ def register_loaded() -> None:
         _WAITING.pop(library, None)
 
 
-def registering(table: dict[Any, Callable[..., Any]], keys: Iterable[Any]) -> Callable[[_Function], _Function]:
-    """A decorator that puts a function into ``table`` under all ``keys``."""
+def registering(
+    table: dict[Any, Callable[..., Any]], names: Mapping[Any, str], named: bool = False
+) -> Callable[[_Function], _Function]:
+    """A decorator that puts a function into ``table`` by the keys of ``names``; if ``named``, it takes names first."""
 
     def register(function: _Function) -> _Function:
-        table.update(dict.fromkeys(keys, function))
+        table.update({key: functools.partial(function, name) if named else function for key, name in names.items()})
         return function
 
     return register
 
 
-def implements(*functions: Any) -> Callable[[_Function], _Function]:
-    """Register the decorated function as the recorded form of NumPy ``functions``."""
-    return registering(IMPLEMENTATIONS, functions)
+def implements(*functions: Any, named: bool = False) -> Callable[[_Function], _Function]:
+    """Register the decorated function as the recorded form of NumPy ``functions``.
+
+    If ``named``, it takes the name of the function before the trace.
+    """
+    return registering(IMPLEMENTATIONS, {each: getattr(each, "__name__", "") for each in functions}, named)
 
 
-def records(module: str, *names: str, always: bool = False) -> Callable[[_Function], _Function]:
+def records(module: str, *names: str, always: bool = False, named: bool = False) -> Callable[[_Function], _Function]:
     """Register the decorated function as the recorded form of functions of ``module``, which do not dispatch.
 
     ``Class.method`` names a method, ``table.key`` an item of a dictionary. If ``always``, plain calls are recorded too.
+    If ``named``, the form takes the name before the trace.
     """
     ALWAYS.update((module, name) for name in names if always)
-    return registering(FORMS, [(module, name) for name in names])
+    return registering(FORMS, {(module, name): name for name in names}, named)
 
 
 def calls_back(module: str, *names: str) -> Callable[[_Function], _Function]:
     """The same for functions that call the function they are given first, which may give traced values."""
-    return registering(CALLING, [(module, name) for name in names])
+    return registering(CALLING, {(module, name): name for name in names})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from yota.ir.callables import original
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
@@ -216,8 +217,7 @@ def _of_apart(squares: Any, distance: Any) -> Any:
 def _euclidean(
     trace: Trace, X: Any, Y: Any, X_norm_squared: Any = None, Y_norm_squared: Any = None, squared: bool = False
 ) -> Any:
-    own = sys.modules[_PAIRWISE]._euclidean_distances
-    found = getattr(own, "recorded_from", own)(X, Y, X_norm_squared, Y_norm_squared, squared=True)
+    found = original(sys.modules[_PAIRWISE]._euclidean_distances)(X, Y, X_norm_squared, Y_norm_squared, squared=True)
     return found if squared else _of_apart(found, np.sqrt)
 
 

@@ -297,6 +297,10 @@ class Trace:
             self._computed(result.nbytes)
         return found
 
+    def ruled(self, name: str, /, *operands: Any, **static: Any) -> Any:
+        """Record the primitive that the registry has by that name; see `apply`."""
+        return self.apply(self.registry.primitive(name), operands, static)
+
     def _rely_on(self, variables: Sequence[int]) -> None:
         """Guard what made an operation fail: code that catches the error goes on, and its tape holds there alone."""
         for variable in variables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -59,26 +58,19 @@ def with_zeros(r: Any, height: int) -> Any:
     return np.concatenate([r, np.zeros((*lead, height - known, width), r.dtype)], -2)
 
 
-def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
-    return trace.apply(trace.registry.primitive(name), operands, static)
-
-
+@implements(np.linalg.eigh, np.linalg.eigvalsh, named=True)
 def _of_triangle(name: str, trace: Trace, a: Any, UPLO: str = "L") -> Any:
     side = UPLO.upper()
     if side not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    return _apply(trace, name, hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
-
-
-for _name in ("eigh", "eigvalsh"):
-    implements(getattr(np.linalg, _name))(functools.partial(_of_triangle, _name))
+    return trace.ruled(name, hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
 
 
 @implements(np.linalg.eig)
 def _eig(trace: Trace, a: Any) -> Any:
     """NumPy's results are real where all eigenvalues of a real matrix are: that is a guard."""
     a = _matrix(trace, a, True)
-    values, vectors = _apply(trace, "eig", a)
+    values, vectors = trace.ruled("eig", a)
     if a.dtype.kind != "c" and bool(np.all(np.equal(np.imag(values), 0))):
         values, vectors = np.real(values), np.real(vectors)
     return _EIG(values, vectors)
@@ -95,10 +87,10 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
         return np.linalg.svd._implementation(a, compute_uv=compute_uv, hermitian=True)
     if not compute_uv:
         return np.linalg.svdvals(a)
-    thin = _apply(trace, "svd", a, full_matrices=False)
+    thin = trace.ruled("svd", a, full_matrices=False)
     if not full_matrices or height == width:
         return thin
-    u, vh = _apply(trace, "full_svd", a)
+    u, vh = trace.ruled("full_svd", a)
     return _SVD(completed(thin[0], u, -1), thin[1], completed(thin[2], vh, -2))
 
 
@@ -108,12 +100,12 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
     height, width = a.shape[-2:]
     if mode not in ("reduced", "complete", "r"):
         raise trace.refuse(f"np.linalg.qr with mode={mode!r} is not supported.", 'Use mode="reduced".')
-    factors = _apply(trace, "qr", a)
+    factors = trace.ruled("qr", a)
     if mode == "r":
         return factors[1]
     if mode == "reduced" or height <= width:
         return factors
-    q, _ = _apply(trace, "full_qr", a)
+    q, _ = trace.ruled("full_qr", a)
     return _QR(completed(factors[0], q, -1), with_zeros(factors[1], height))
 
 
@@ -121,9 +113,9 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
 def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
     a = hermitian(trace, _matrix(trace, a, True), not upper)
     if not upper:
-        return _apply(trace, "cholesky", a)
+        return trace.ruled("cholesky", a)
     # Of a Hermitian matrix, the upper factor is the lower one's adjoint.
-    return np.conjugate(np.swapaxes(_apply(trace, "cholesky", np.conjugate(np.swapaxes(a, -1, -2))), -1, -2))
+    return np.conjugate(np.swapaxes(trace.ruled("cholesky", np.conjugate(np.swapaxes(a, -1, -2))), -1, -2))
 
 
 @implements(np.linalg.pinv)
@@ -134,7 +126,7 @@ def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, r
         rcond = 1e-15 if rtol is np._NoValue else smallest if rtol is None else rtol
     if np.ndim(rcond):
         raise trace.refuse("np.linalg.pinv with a cutoff for each matrix is not supported.", "Pass one number.")
-    return _apply(trace, "pinv", a, rcond=float(rcond), hermitian=bool(hermitian))
+    return trace.ruled("pinv", a, rcond=float(rcond), hermitian=bool(hermitian))
 
 
 @implements(np.linalg.lstsq)
@@ -148,7 +140,7 @@ def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
     if trace.sizes is not None and rank == width and cutoff <= np.finfo(a.dtype).eps * max(a.shape):
         # A matrix of full rank has one solution: it does not depend on a cutoff that is no expression of sizes.
         cutoff = float(np.finfo(a.dtype).eps)
-    solution = _apply(trace, "lstsq_solution", a, b, rcond=cutoff)
+    solution = trace.ruled("lstsq_solution", a, b, rcond=cutoff)
     residuals: Any = np.zeros(0, values.dtype)
     if rank == width and height > width:
         rest = np.abs(np.matmul(a, solution) - b)

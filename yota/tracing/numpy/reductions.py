@@ -83,14 +83,11 @@ implements(np.max, np.amax)(functools.partial(_extremum, "max", "maximum"))
 implements(np.min, np.amin)(functools.partial(_extremum, "min", "minimum"))
 
 
+@implements(np.any, np.all, named=True)
 def _truth(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:
     if where is not True:
         a = np.where(where, a, name == "all")
     return reduce(trace, name, a, axis, keepdims)
-
-
-implements(np.any)(functools.partial(_truth, "any"))
-implements(np.all)(functools.partial(_truth, "all"))
 
 
 @implements(np.count_nonzero)
@@ -162,9 +159,10 @@ def root(trace: Trace, variance: Any) -> Any:
     if variance.dtype.kind == "c":
         # dtype=complex: the variance of what has no imaginary part, or NumPy's own sense of one.
         return np.sqrt(variance)
-    return trace.apply(trace.registry.primitive("_root"), (variance,))
+    return trace.ruled("_root", variance)
 
 
+@implements(np.cumsum, np.cumprod, named=True)
 def _accumulate(name: str, trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
     a = trace.traced(a)
     if dtype is not None and np.dtype(dtype) != a.dtype:
@@ -174,18 +172,11 @@ def _accumulate(name: str, trace: Trace, a: Any, axis: Any = None, dtype: Any = 
     return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
 
 
-implements(np.cumsum)(functools.partial(_accumulate, "cumsum"))
-implements(np.cumprod)(functools.partial(_accumulate, "cumprod"))
-
-
+@implements(np.argmax, np.argmin, named=True)
 def _position(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     a = trace.traced(a)
     axis = None if axis is None else axes_of(axis, a.ndim)[0]
     return trace.apply(primitive(name), (a,), {"axis": axis, "keepdims": bool(keepdims)})
-
-
-implements(np.argmax)(functools.partial(_position, "argmax"))
-implements(np.argmin)(functools.partial(_position, "argmin"))
 
 
 @implements(np.argsort)

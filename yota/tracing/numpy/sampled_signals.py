@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -63,7 +62,7 @@ _FULL = (2, "full")
 def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     a, v = (_line(trace, each, "convolve") for each in (a, v))
     if mode in _FULL:
-        return trace.apply(trace.registry.primitive("convolve"), (a, v))
+        return trace.ruled("convolve", a, v)
     if len(v) > len(a):
         a, v = v, a
     return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
@@ -105,7 +104,7 @@ def _slopes(f: Any, points: Any, axis: int, edge_order: int) -> Any:
 def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = (_line(trace, each, "correlate") for each in (a, v))
     if mode in _FULL:
-        return trace.apply(trace.registry.primitive("convolve"), (a, np.flip(np.conjugate(v))))
+        return trace.ruled("convolve", a, np.flip(np.conjugate(v)))
     if len(v) <= len(a):
         return _section(trace, a, np.conjugate(v), mode, (len(v) - 1) // 2)
     return _section(trace, np.flip(np.conjugate(v)), np.flip(a), mode, len(a) // 2)
@@ -128,10 +127,9 @@ def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
     mode = {0: "valid", 1: "same"}.get(mode, mode)
     if mode not in ("valid", "same"):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
-    registry = trace.registry
     if mode == "valid":
-        return trace.apply(registry.primitive("correlate"), (a, np.conjugate(v)))
-    return trace.apply(registry.primitive("convolve"), (a, np.flip(v)))[before : before + len(a)]
+        return trace.ruled("correlate", a, np.conjugate(v))
+    return trace.ruled("convolve", a, np.flip(v))[before : before + len(a)]
 
 
 @implements(np.bincount)
@@ -192,6 +190,7 @@ def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf:
     return unboxed(result)
 
 
+@implements(np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, named=True)
 def _transform(name: str, trace: Trace, a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     a = trace.traced(a)
     axis = axes_of(axis, a.ndim)[0]
@@ -203,9 +202,4 @@ def _transform(name: str, trace: Trace, a: Any, n: Any = None, axis: int = -1, n
         raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
     if name == "rfft" and a.dtype.kind == "c":
         raise TypeError("np.fft.rfft takes real arrays")
-    static = {"n": int(n), "axis": axis, "norm": norm or "backward"}
-    return trace.apply(trace.registry.primitive(name), (a,), static)
-
-
-for _name in ("fft", "ifft", "rfft", "irfft"):
-    implements(getattr(np.fft, _name))(functools.partial(_transform, _name))
+    return trace.ruled(name, a, n=int(n), axis=axis, norm=norm or "backward")

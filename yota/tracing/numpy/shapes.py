@@ -6,6 +6,7 @@ import math
 import sys
 from typing import Any
 
+from yota.ir.callables import original
 from yota.ir.catalog import primitive
 from yota.rules.language.statics import axes_of
 from yota.tracing.implementations import implements, records
@@ -153,7 +154,7 @@ for _package in ("scipy._lib", "sklearn.externals"):
 @records("numpy.lib._function_base_impl", "_get_indexes")
 def _places_of_quantiles(trace: Trace, arr: Any, virtual_indexes: Any, valid_values_count: Any) -> Any:
     """As for an array of places where there is one: NumPy writes into what it computes of it."""
-    own = sys.modules["numpy.lib._function_base_impl"]._get_indexes
+    own = original(sys.modules["numpy.lib._function_base_impl"]._get_indexes)
     given = np.reshape(virtual_indexes, np.shape(virtual_indexes) or (1,))
-    found = getattr(own, "recorded_from", own)(arr, given, valid_values_count)
+    found = own(arr, given, valid_values_count)
     return tuple(np.reshape(each, np.shape(virtual_indexes)) for each in found)

@@ -185,7 +185,7 @@ def _vectors(
     # LAPACK has another routine for all of them, with other signs.
     part = () if select in ("a", "all", 0) else (kept.start, kept.stop - 1)
     static = {**static, "select": "i" if part else "a", "select_range": part or None}
-    known = trace.apply(trace.registry.primitive(name), given, static)[1]
+    known = trace.ruled(name, *given, **static)[1]
     return values[kept], turned_like(vectors[:, kept], known)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
 import yota.ir.linkages  # noqa: F401  (a rule calls its function)
+from yota.ir.callables import original
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -14,16 +14,14 @@ from yota.tracing.untyped import np
 _METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
 
 
+@records("scipy.cluster.hierarchy", *_METHODS, named=True)
 def _linkage(method: str, trace: Trace, y: Any, metric: Any = "euclidean", optimal_ordering: bool = False) -> Any:
     """The merges of SciPy, with heights by the distances of all pairs."""
     distance = sys.modules["scipy.spatial.distance"]
     y = trace.traced(y).astype(float)
     y = distance.pdist(y, metric) if y.ndim == 2 else y
-    z = trace.apply(
-        trace.registry.primitive("_linkage"), (y,), {"method": method, "optimal_ordering": bool(optimal_ordering)}
-    )
-    known = trace.registry.primitive("_merged")
-    left, right = trace.apply(known, (z,), {"halves": method in ("weighted", "median")})
+    z = trace.ruled("_linkage", y, method=method, optimal_ordering=bool(optimal_ordering))
+    left, right = trace.ruled("_merged", z, halves=method in ("weighted", "median"))
     apart = distance.squareform(y)
     if method in ("single", "complete"):
         pairs = (left[:, :, None] > 0) & (right[:, None, :] > 0)
@@ -42,10 +40,6 @@ def _linkage(method: str, trace: Trace, y: Any, metric: Any = "euclidean", optim
     return np.stack([z[:, 0], z[:, 1], heights, z[:, 3]], axis=1)
 
 
-for _name in _METHODS:
-    records("scipy.cluster.hierarchy", _name)(functools.partial(_linkage, _name))
-
-
 @records("scipy.cluster.hierarchy", "linkage")
 def _any_linkage(trace: Trace, y: Any, method: str, metric: Any, optimal_ordering: bool) -> Any:
     if method not in _METHODS:
@@ -57,8 +51,8 @@ def _any_linkage(trace: Trace, y: Any, method: str, metric: Any, optimal_orderin
 def _pooled(trace: Trace, x: Any, w: Any, r: Any) -> Any:
     """Means of blocks of neighbours; the conditions under which the blocks are those of the solution are guards."""
     x, w = trace.traced(x), trace.traced(w)
-    plain = sys.modules["scipy.optimize._isotonic"].pava
-    _, _, ends, count = getattr(plain, "recorded_from", plain)(np.array(x._value()), np.array(w._value()), np.array(r))
+    plain = original(sys.modules["scipy.optimize._isotonic"].pava)
+    _, _, ends, count = plain(np.array(x._value()), np.array(w._value()), np.array(r))
     starts, sizes = ends[:count], np.diff(ends[: count + 1])
     sums = np.add.reduceat(w, starts)
     means = np.add.reduceat(w * x, starts) / sums

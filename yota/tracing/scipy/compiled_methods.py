@@ -6,6 +6,7 @@ import math
 import sys
 from typing import Any
 
+from yota.ir.callables import original
 from yota.tracing.dispatch import concrete
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
@@ -122,7 +123,7 @@ def _above(trace: Trace, self: Any, x: Any, p: Any, a: Any, b: Any) -> Any:
 
 def _kappa(trace: Trace, x: Any, shape: Any) -> Any:
     """``-log1p(-shape * x) / shape``, which is x where the shape is 0."""
-    return x * trace.apply(trace.registry.primitive("_log_ratio"), (1 - shape * x,))
+    return x * trace.ruled("_log_ratio", 1 - shape * x)
 
 
 @records(_CONTINUOUS, "kappa4_gen._logcdf")
@@ -146,8 +147,8 @@ def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *ar
     """Both functions for all elements: where one is not chosen, of an element for which it is."""
     chosen = np.asarray(concrete(trace, cond))
     if not chosen.size:
-        own = sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where
-        return getattr(own, "recorded_from", own)(cond, f1, f2, fill_value, *args, xp=xp)
+        own = original(sys.modules["scipy._lib.array_api_extra._lib._funcs"]._apply_where)
+        return own(cond, f1, f2, fill_value, *args, xp=xp)
     given = [trace.traced(each) for each in args]
     is_whole = bool(np.all(cond))
     is_mixed = not is_whole and bool(np.any(cond))
@@ -181,7 +182,8 @@ _NORMAL = np.arange(-9.0, 9.0, 0.09)
 _CHI = np.arange(-40.0, 6.5, 0.1)
 
 
-def _studentized(trace: Trace, density: bool, *given: Any) -> Any:
+@records(_CONTINUOUS, "studentized_range_gen._cdf", "studentized_range_gen._pdf", named=True)
+def _studentized(name: str, trace: Trace, self: Any, *given: Any) -> Any:
     """Sums over a normal variable, and over the logarithm of a deviation: the trapezoidal rule."""
     q, k, v = map(trace.traced, given)
     if not bool(np.all(v >= 1)):
@@ -194,22 +196,12 @@ def _studentized(trace: Trace, density: bool, *given: Any) -> Any:
     normal = np.exp(-0.5 * _NORMAL * _NORMAL) * (0.09 / math.sqrt(2 * math.pi))
     between = special("ndtr")(_NORMAL + wide) - special("ndtr")(_NORMAL)
     between = np.where(between > 0, between, 1e-300)
-    if density:
+    if name.endswith("pdf"):
         slope = np.exp(place - 0.5 * (_NORMAL + wide) ** 2) / math.sqrt(2 * math.pi)
         inner = k * (k - 1) * normal * slope * between ** (k - 2)
     else:
         inner = k * normal * between ** (k - 1)
     return np.sum(weights * inner, axis=(-2, -1))
-
-
-@records(_CONTINUOUS, "studentized_range_gen._cdf")
-def _studentized_below(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
-    return _studentized(trace, False, x, k, df)
-
-
-@records(_CONTINUOUS, "studentized_range_gen._pdf")
-def _studentized_density(trace: Trace, self: Any, x: Any, k: Any, df: Any) -> Any:
-    return _studentized(trace, True, x, k, df)
 
 
 @records(_CONTINUOUS, "ksone_gen._pdf")
@@ -229,7 +221,8 @@ def _smirnov_density(trace: Trace, self: Any, x: Any, n: Any) -> Any:
     return -np.sum(np.where(among, weights * slopes, 0.0), axis=-1)
 
 
-def _irwin_hall(trace: Trace, self: Any, method: str, x: Any, n: Any) -> Any:
+@records(_CONTINUOUS, *(f"irwinhall_gen._{each}" for each in ("pdf", "cdf", "sf")), named=True)
+def _irwin_hall(name: str, trace: Trace, self: Any, x: Any, n: Any) -> Any:
     """A cardinal spline, or its integral, at all places at once; SciPy evaluates one after another."""
     given, n = n, np.asarray(concrete(trace, n))
     bool(np.all(given == n))
@@ -237,15 +230,9 @@ def _irwin_hall(trace: Trace, self: Any, method: str, x: Any, n: Any) -> Any:
     found = np.full(np.shape(x), np.nan)
     for count in np.unique(n[np.isfinite(n)]):
         spline = self._cardbspl(count)
-        spline = spline if method == "pdf" else spline.antiderivative()
-        found = np.where(n == count, spline(count - x if method == "sf" else x), found)
+        spline = spline if name.endswith("pdf") else spline.antiderivative()
+        found = np.where(n == count, spline(count - x if name.endswith("sf") else x), found)
     return found
-
-
-for _method in ("pdf", "cdf", "sf"):
-    records(_CONTINUOUS, f"irwinhall_gen._{_method}")(
-        lambda trace, self, x, n, method=_method: _irwin_hall(trace, self, method, x, n)
-    )
 
 
 _ANGLE = np.arange(-4.5, 4.5, 2.0**-6)

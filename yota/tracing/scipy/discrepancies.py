@@ -6,7 +6,6 @@ Y.-D. Zhou, K.-T. Fang and J.-H. Ning, Mixture discrepancy for quasi-random poin
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -48,7 +47,9 @@ _KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Any] | None, float]] =
 """Of two points, of one, and of none: what is multiplied over the coordinates."""
 
 
+@records("scipy.stats._qmc", *(f"_cy_wrapper_{each}_discrepancy" for each in _KINDS), named=True)
 def _discrepancy(name: str, trace: Trace, sample: Any, iterative: bool, workers: int = 1) -> Any:
+    name = name.removeprefix("_cy_wrapper_").removesuffix("_discrepancy")
     pair, one, none = _KINDS[name]
     sample = trace.traced(sample)
     count, level = len(sample) + iterative, none ** sample.shape[1]
@@ -57,10 +58,6 @@ def _discrepancy(name: str, trace: Trace, sample: Any, iterative: bool, workers:
         return pairs - level
     found = level - 2 / count * np.sum(np.prod(one(sample), axis=-1)) + pairs
     return np.sqrt(found) if name == "l2_star" else found
-
-
-for _name in _KINDS:
-    records("scipy.stats._qmc", f"_cy_wrapper_{_name}_discrepancy")(functools.partial(_discrepancy, _name))
 
 
 @records("scipy.stats._qmc", "_cy_wrapper_update_discrepancy")

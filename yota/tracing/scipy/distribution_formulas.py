@@ -236,7 +236,7 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
     """Hurwitz's zeta function, by its exponent too: Euler and Maclaurin's sum."""
     s, q = trace.traced(args[0]), (*args[1:], keywords.get("q"))[0]
     if trace.is_constant(trace.lift(s)):
-        return trace.apply(trace.registry.primitive("zeta"), (s, 1.0 if q is None else q))
+        return trace.ruled("zeta", s, 1.0 if q is None else q)
     if q is None:
         # Riemann's functional equation, with Stirling's series for the gamma function.
         left, t = s < -0.25, np.where(s < -0.25, 1 - s, 1.25)
@@ -270,7 +270,7 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
 def _zetac(trace: Trace, x: Any) -> Any:
     """What the zeta function is above its first term, which is 1."""
     if not bool(np.all(trace.traced(x) > 1)):
-        return trace.apply(trace.registry.primitive("zetac"), (x,))
+        return trace.ruled("zetac", x)
     return _zeta(trace, x, 2.0)
 
 

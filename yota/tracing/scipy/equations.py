@@ -13,12 +13,12 @@ from yota.tracing.untyped import np
 @records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov")
 def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
     a = trace.traced(a)
-    return trace.apply(trace.registry.primitive("solve_sylvester"), (a, np.conjugate(a.T), q))
+    return trace.ruled("solve_sylvester", a, np.conjugate(a.T), q)
 
 
 @records("scipy.linalg", "solve_sylvester")
 def _solve_sylvester(trace: Trace, a: Any, b: Any, q: Any) -> Any:
-    return trace.apply(trace.registry.primitive("solve_sylvester"), (a, b, q))
+    return trace.ruled("solve_sylvester", a, b, q)
 
 
 def _riccati(name: str, trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
@@ -32,7 +32,7 @@ def _riccati(name: str, trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
     more = max(a.shape[0] - b.shape[1], 0)
     inputs = np.pad(b, ((0, 0), (0, more)))
     weights = np.pad(r, ((0, more), (0, more))) + np.diag([0.0] * b.shape[1] + [1.0] * more)
-    found = trace.apply(trace.registry.primitive(f"_{name}_riccati"), (a, inputs, q, weights))
+    found = trace.ruled(f"_{name}_riccati", a, inputs, q, weights)
     solve = getattr(sys.modules["scipy.linalg"], f"solve_{name}_lyapunov")
     back = np.conjugate(b.T)
     for _ in range(2):

@@ -35,11 +35,11 @@ def _eigh(
         half = "L" if lower else "U"
         values, vectors = np.linalg.eigh(reduced, half)
         given = [each.astype(float, copy=False) for each in (a, trace.traced(b))]
-        known = trace.apply(trace.registry.primitive("_sygvd"), tuple(given), {"uplo": half})[1]
+        known = trace.ruled("_sygvd", *given, uplo=half)[1]
         vectors = np.linalg.solve(factor.T, vectors)
         return values, vectors * np.sign(np.sum(vectors * known, axis=0)).astype(vectors.dtype, copy=False)
     a = hermitian(trace, a, bool(lower))
-    return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
+    return trace.ruled("linalg_eigh", a, lower=bool(lower))
 
 
 def chosen(values: Any, select: Any, limits: Any) -> slice:
@@ -80,7 +80,7 @@ def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool, left: boo
     found = (vectors,) if right else ()
     if left:
         turned, others = np.linalg.eig(np.conjugate(a.T))
-        known = trace.apply(trace.registry.primitive("_left_vectors"), (a,), {"left": True, "right": False})[1]
+        known = trace.ruled("_left_vectors", a, left=True, right=False)[1]
         place = np.argmin(np.abs(np.conjugate(values)[:, None] - turned[None, :]), axis=1)
         others = rows_of(trace, trace.traced(others).T, place).T
         along = np.real(np.sum(np.conjugate(others) * known, axis=0))
@@ -101,7 +101,7 @@ def _eigvals(trace: Trace, a: Any, b: Any, homogeneous_eigvals: bool) -> Any:
     a, b = matrix(trace, "eigvals", a), matrix(trace, "eigvals", b)
     values = _eig(trace, np.linalg.solve(b, a), right=False, homogeneous_eigvals=False)
     # In the order of LAPACK's routine for two matrices.
-    order = trace.apply(trace.registry.primitive("_pencil"), (a, b))
+    order = trace.ruled("_pencil", a, b)
     return rows_of(trace, values, np.argmin(np.abs(order[:, None] - values[None, :]), axis=1))
 
 
@@ -111,9 +111,9 @@ def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
     a = matrix(trace, "svd", a)
     if not compute_uv:
         return np.linalg.svdvals(a)
-    u, s, vh = trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
+    u, s, vh = trace.ruled("linalg_svd", a, full_matrices=False)
     if full_matrices and a.shape[0] != a.shape[1]:
-        left, right = trace.apply(trace.registry.primitive("full_svd"), (a,))
+        left, right = trace.ruled("full_svd", a)
         u, vh = completed(u, left, -1), completed(vh, right, -2)
     return u, s, vh
 
@@ -128,7 +128,7 @@ def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
     if mode != "economic" and a.shape[0] > a.shape[1]:
         r = with_zeros(r, a.shape[0])
         if mode == "full":
-            q = completed(q, trace.apply(trace.registry.primitive("full_qr"), (a,))[0], -1)
+            q = completed(q, trace.ruled("full_qr", a)[0], -1)
     return (r, *order) if mode == "r" else (q, r, *order)
 
 
@@ -136,9 +136,9 @@ def _thin(trace: Trace, a: Any, pivoting: bool) -> tuple[Any, ...]:
     """The thin factors, and with pivoting the order of columns."""
     order = ()
     if pivoting:
-        order = trace.apply(trace.registry.primitive("_qr_order"), (a,), {"mode": "r", "pivoting": True})[1:]
+        order = trace.ruled("_qr_order", a, mode="r", pivoting=True)[1:]
         a = rows_of(trace, a.T, *order).T
-    return (*trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"}), *order)
+    return (*trace.ruled("linalg_qr", a, mode="economic"), *order)
 
 
 @records("scipy.linalg", "schur")
@@ -148,7 +148,7 @@ def _schur(trace: Trace, a: Any, output: str, sort: Any) -> Any:
     a = matrix(trace, "schur", a)
     if output in ("complex", "c"):
         a = a.astype(np.result_type(a.dtype, np.complex64))
-    t, z = trace.apply(trace.registry.primitive("_schur"), (a,), {"output": output})
+    t, z = trace.ruled("_schur", a, output=output)
     values, vectors = np.linalg.eig(a)
     if sort is not None or (values.dtype.kind == "c" and a.dtype.kind != "c"):
         what = "scipy.linalg.schur with sort, or of a real matrix with complex eigenvalues"
@@ -164,7 +164,7 @@ def _ldl(trace: Trace, A: Any, lower: bool, hermitian: bool) -> Any:
     a = matrix(trace, "ldl", A)
     turn = np.conjugate if hermitian else np.array
     static = {"lower": bool(lower), "hermitian": bool(hermitian)}
-    factor, d, perm = trace.apply(trace.registry.primitive("_ldl"), (a,), static)
+    factor, d, perm = trace.ruled("_ldl", a, **static)
     side, ones, blocks = (np.tril if lower else np.triu), np.eye(len(a), dtype=a.dtype), d != 0
     part = side(a, -1 if lower else 1)
     a = part + turn(part.T) + np.diag(np.real(np.diag(a)) if hermitian else np.diag(a))
@@ -186,8 +186,7 @@ def _rq(trace: Trace, a: Any, mode: str) -> Any:
     height, width = a.shape
     if mode not in ("economic", "full", "r") or height > width or (mode == "full" and height < width):
         raise trace.unrecorded(f"scipy.linalg.rq of this shape with mode={mode!r}", 'Pass mode="economic".')
-    known = trace.registry.primitive("linalg_qr")
-    q, r = trace.apply(known, (np.conjugate(np.flip(a, (0, 1)).T),), {"mode": "economic"})
+    q, r = trace.ruled("linalg_qr", np.conjugate(np.flip(a, (0, 1)).T), mode="economic")
     r = np.flip(np.conjugate(r.T), (0, 1))
     if mode == "r":
         return np.concatenate([np.zeros((height, width - height), r.dtype), r], axis=1)
@@ -225,7 +224,7 @@ def matrix(trace: Trace, name: str, a: Any) -> Any:
 
 def _factors(trace: Trace, a: Any) -> Any:
     """The order of rows, the lower and the upper factor."""
-    return trace.apply(trace.registry.primitive("linalg_lu"), (a,), {"p_indices": True})
+    return trace.ruled("linalg_lu", a, p_indices=True)
 
 
 def rows_of(trace: Trace, a: Any, order: Any) -> Any:
@@ -258,7 +257,7 @@ def _lu_factor(trace: Trace, a: Any) -> Any:
         below = np.concatenate([below, np.zeros((height, width - height), a.dtype)], axis=1)
     if height > width:
         upper = np.concatenate([upper, np.zeros((height - width, width), a.dtype)], axis=0)
-    return below + upper, trace.apply(trace.registry.primitive("_lu_swaps"), (a,))[1]
+    return below + upper, trace.ruled("_lu_swaps", a)[1]
 
 
 @records("scipy.linalg", "lu_solve")

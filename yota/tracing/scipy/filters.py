@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +18,7 @@ def _convolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str 
     a, v = trace.traced(in1), trace.traced(in2)
     if a.ndim != v.ndim or not a.ndim or not a.size or not v.size:
         raise trace.refuse("scipy.signal.convolve is recorded for arrays with equally many axes and elements.", "")
-    known = trace.registry.primitive("signal_convolve")
-    full = trace.apply(known, (a, v), {"mode": "full", "method": method})
+    full = trace.ruled("signal_convolve", a, v, mode="full", method=method)
     if mode == "full":
         return full
     if mode == "same":
@@ -58,18 +56,11 @@ def _correlate(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str
     return _convolve(trace, in1, np.conjugate(v[(slice(None, None, -1),) * v.ndim]), mode, method)
 
 
+@records("scipy.signal", "convolve2d", "correlate2d", named=True)
 def _plane(
-    name: str,
-    flipped: bool,
-    trace: Trace,
-    in1: Any,
-    in2: Any,
-    mode: str = "full",
-    boundary: str = "fill",
-    fillvalue: Any = 0,
+    name: str, trace: Trace, in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Any:
-    """The form of ``convolve2d`` or ``correlate2d``, of which the second looks at the kernel ``flipped``."""
-    a, v = trace.traced(in1), trace.traced(in2)
+    a, v, flipped = trace.traced(in1), trace.traced(in2), name == "correlate2d"
     if a.ndim != 2 or v.ndim != 2:
         raise ValueError(f"{name} inputs must both be 2-D arrays")
     wide = [extent - 1 for extent in v.shape]
@@ -88,10 +79,6 @@ def _plane(
         return full
     starts = [(extent + flipped) // 2 for extent in wide]
     return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
-
-
-records("scipy.signal", "convolve2d")(functools.partial(_plane, "convolve2d", False))
-records("scipy.signal", "correlate2d")(functools.partial(_plane, "correlate2d", True))
 
 
 # -- recursive filters -----------------------------------------------------------------------------------------------
@@ -119,8 +106,7 @@ def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = Non
 
 
 def _filtered(trace: Trace, b: Any, a: Any, x: Any, axis: int) -> Any:
-    operands = tuple(trace.traced(each) for each in (b, a, x))
-    return trace.apply(trace.registry.primitive("lfilter"), operands, {"axis": axis})
+    return trace.ruled("lfilter", *map(trace.traced, (b, a, x)), axis=axis)
 
 
 @records("scipy.signal", "lfilter_zi")
@@ -207,9 +193,8 @@ def _upfirdn(trace: Trace, h: Any, x: Any, up: int, down: int, axis: int, mode: 
     rows = np.moveaxis(x, axis, -1)
     spread = np.concatenate([rows[..., None], np.zeros((*rows.shape, up - 1), dtype=x.dtype)], axis=-1)
     spread = np.reshape(spread, (*rows.shape[:-1], -1))[..., : (rows.shape[-1] - 1) * up + 1]
-    known = trace.registry.primitive("signal_convolve")
     weights = np.reshape(h, (1,) * (x.ndim - 1) + (-1,))
-    found = trace.apply(known, (spread, weights), {"mode": "full", "method": "direct"})
+    found = trace.ruled("signal_convolve", spread, weights, mode="full", method="direct")
     return np.moveaxis(found[..., ::down], -1, axis)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from yota.tracing.implementations import records
@@ -134,19 +133,14 @@ def _gridded(
     return len(tx), tx, len(ty), ty, np.ravel(table), 0.0, -1
 
 
-def _of_two(grid: bool, slopes: bool, trace: Trace, tx: Any, ty: Any, c: Any, kx: int, ky: int, *rest: Any) -> Any:
-    """The form of a tensor-product spline, at the points of a grid or at each of several points."""
-    dx, dy, x, y = rest if slopes else (0, 0, *rest)
+@records(_PACK, "bispev", "bispeu", "parder", "pardeu", named=True)
+def _of_two(name: str, trace: Trace, tx: Any, ty: Any, c: Any, kx: int, ky: int, *rest: Any) -> Any:
+    """The form of a tensor-product spline, at the points of a grid, or at each of several points ("...u")."""
+    dx, dy, x, y = rest if name.startswith("parde") else (0, 0, *rest)
     tx, ty, x, y = (np.atleast_1d(trace.traced(each)) for each in (tx, ty, x, y))
     # Beyond its ends the spline has the values of the ends.
     x, y = (np.minimum(np.maximum(at, t[k]), t[len(t) - k - 1]) for at, t, k in ((x, tx, kx), (y, ty, ky)))
     table = np.reshape(trace.traced(c), (len(tx) - kx - 1, len(ty) - ky - 1))
     rows = np.matmul(basis(trace, tx, kx, x, dx), table)
     others = basis(trace, ty, ky, y, dy)
-    return (np.matmul(rows, others.T) if grid else np.sum(rows * others, axis=1)), 0
-
-
-records(_PACK, "bispev")(functools.partial(_of_two, True, False))
-records(_PACK, "bispeu")(functools.partial(_of_two, False, False))
-records(_PACK, "parder")(functools.partial(_of_two, True, True))
-records(_PACK, "pardeu")(functools.partial(_of_two, False, True))
+    return (np.sum(rows * others, axis=1) if name.endswith("u") else np.matmul(rows, others.T)), 0

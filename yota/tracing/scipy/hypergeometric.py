@@ -117,8 +117,14 @@ def _power(upper: tuple[Any, ...], lower: tuple[Any, ...], z: Any) -> Any:
     return total if bool(np.all(settled)) else None
 
 
-def _recorded(name: str, form: Callable[..., Any], many: int, trace: Trace, *args: Any, **keywords: Any) -> Any:
+_FORMS = {"hyp2f1": (_gauss, 2), "hyp1f1": (_kummer, 1), "hyperu": (_tricomi, 0), "hyp0f1": (_limit, 0)}
+"""Integrals by the parameters, and how many of these the power series has in the numerator."""
+
+
+@records("scipy.special", *_FORMS, named=True)
+def _recorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """By the parameters as an integral or a sum if there is one; else by the rule, which says why not."""
+    form, many = _FORMS[name]
     found = None
     if not keywords and any(map(trace.varies, args[:-1])):
         found = _polynomial(args[:many], args[many:-1], args[-1]) if many else None
@@ -126,9 +132,10 @@ def _recorded(name: str, form: Callable[..., Any], many: int, trace: Trace, *arg
         found = form(*traced) if found is None else found
         if found is None and name != "hyperu":
             found = _power(traced[:many], traced[many:-1], traced[-1])
-    return trace.apply(trace.registry.primitive(name), args, keywords) if found is None else found
+    return trace.ruled(name, *args, **keywords) if found is None else found
 
 
+@records("scipy.special", "wright_bessel", "log_wright_bessel", named=True)
 def _wright(name: str, trace: Trace, *args: Any) -> Any:
     """By the parameters as the power series, of one sign: NIST Handbook of Mathematical Functions, 10.46."""
     if any(map(trace.varies, args[:2])):
@@ -139,15 +146,4 @@ def _wright(name: str, trace: Trace, *args: Any) -> Any:
         total = np.sum(terms, axis=-1)
         if bool(np.all((x >= 0) & (terms[..., -1] <= 1e-16 * total) & np.isfinite(total))):
             return np.log(total) if name.startswith("log") else total
-    return trace.apply(trace.registry.primitive(name), args)
-
-
-for _name in ("wright_bessel", "log_wright_bessel"):
-    records("scipy.special", _name)(functools.partial(_wright, _name))
-for _name, _form, _many in (
-    ("hyp2f1", _gauss, 2),
-    ("hyp1f1", _kummer, 1),
-    ("hyperu", _tricomi, 0),
-    ("hyp0f1", _limit, 0),
-):
-    records("scipy.special", _name)(functools.partial(_recorded, _name, _form, _many))
+    return trace.ruled(name, *args)

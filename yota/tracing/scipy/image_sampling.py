@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from yota.ir.callables import original
 from yota.tracing.implementations import records
 from yota.tracing.scipy.ndimage import store
 from yota.tracing.trace import Trace
@@ -142,8 +143,7 @@ def _coefficients(trace: Trace, x: Any, order: int, axis: int, out: Any, mode: i
 
 @functools.lru_cache(16)
 def _matrix(order: int, extent: int, mode: int) -> Any:
-    compiled = sys.modules["scipy.ndimage._nd_image"].spline_filter1d
     found = np.eye(extent)
-    getattr(compiled, "recorded_from", compiled)(np.eye(extent), order, 0, found, mode)
+    original(sys.modules["scipy.ndimage._nd_image"].spline_filter1d)(np.eye(extent), order, 0, found, mode)
     found.flags.writeable = False
     return found

@@ -112,7 +112,7 @@ def _interpolating_tensor_spline(trace: Trace, points: Any, values: Any, k: Any 
         plain = tuple(np.copy(trace.values[trace.lift(each)]) for each in points)
         iterated = _Iterated(plain, k, rest)
         rows = np.reshape(trace.traced(values), (int(np.prod([len(each) for each in plain])), -1))
-        known = trace.apply(trace.registry.primitive("linear_map"), (rows,), {"map": iterated})
+        known = trace.ruled("linear_map", rows, map=iterated)
     values = trace.traced(values)
     degrees = k if np.ndim(k) else [k] * len(points)
     knots = []
@@ -148,21 +148,17 @@ def _evaluate_nd(trace: Trace, c: Any, xs: Any, ks: Any, xp: Any, dx: Any, extra
     filled(trace, out, found if extrapolate else np.where(inside[:, None], found, np.nan))
 
 
+@records("scipy.interpolate._rbfinterp_np", "_build_and_solve_system", "compute_interpolation", named=True)
 def _of_any_library(name: str, trace: Trace, *args: Any) -> Any:
     """The form of a step of radial functions: SciPy has it in Python for other libraries' arrays."""
     return getattr(sys.modules["scipy.interpolate._rbfinterp_xp"], name)(*args[:-1], np)
 
 
-for _name in ("_build_and_solve_system", "compute_interpolation"):
-    records("scipy.interpolate._rbfinterp_np", _name)(functools.partial(_of_any_library, _name))
-
-
 @records("scipy.interpolate", "BarycentricInterpolator.__init__")
 def _barycentric(trace: Trace, self: Any, xi: Any, *args: Any, rng: Any = None, **keywords: Any) -> Any:
     """The order in which points are taken, which is random, changes the rounding alone."""
-    begin = sys.modules["scipy.interpolate"].BarycentricInterpolator.__init__
-    plain = getattr(begin, "recorded_from", begin)
-    return plain(self, xi, *args, rng=np.random.default_rng(0) if rng is None else rng, **keywords)
+    begin = original(sys.modules["scipy.interpolate"].BarycentricInterpolator.__init__)
+    return begin(self, xi, *args, rng=np.random.default_rng(0) if rng is None else rng, **keywords)
 
 
 _MODULE = "scipy.interpolate._interpnd"
@@ -175,10 +171,10 @@ def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keyw
     if moving is not None and (keywords.get("rescale") or type(self).__name__ != "LinearNDInterpolator"):
         raise trace.unrecorded("interpolation between traced points with rescale, or by cubics", "Pass plain points.")
     points = np.copy(trace.values[trace.lift(points)])
-    begin = sys.modules[_MODULE].NDInterpolatorBase.__init__
+    begin = original(sys.modules[_MODULE].NDInterpolatorBase.__init__)
     given = trace.traced(values)
     plain = np.copy(trace.values[trace.lift(given)])
-    getattr(begin, "recorded_from", begin)(self, points, plain, *args, **keywords)
+    begin(self, points, plain, *args, **keywords)
     if self.values is not None:
         kind = complex if given.dtype.kind == "c" else float
         self.values = np.reshape(given, np.shape(self.values)).astype(kind, copy=False)
@@ -215,9 +211,7 @@ def _between(trace: Trace, self: Any, *args: Any) -> Any:
     if not np.array_equal(type(self.tri)(self.tri.points).simplices, self.tri.simplices):
         raise trace.unrecorded("interpolation in a triangulation of another kind", "Pass the points.")
     if trace.varies([points, rows]):
-        found = trace.apply(
-            trace.registry.primitive("_corners"), (points, trace.traced(rows).astype(float, copy=False))
-        )
+        found = trace.ruled("_corners", points, trace.traced(rows).astype(float, copy=False))
     else:
         found = corners(*(np.asarray(trace.values[trace.lift(each)], dtype=float) for each in (points, rows)))
     places, inside = found

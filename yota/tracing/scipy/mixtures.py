@@ -5,7 +5,6 @@ N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions, vo
 
 from __future__ import annotations
 
-import functools
 import importlib
 import math
 from collections.abc import Callable
@@ -126,27 +125,27 @@ def _student_below(t: Any, v: Any, c: Any) -> Any:
     return np.where(t < 0, special("ndtr")(-c) - beyond, special("ndtr")(-c) + beyond)
 
 
-def _nctdtr(v: Any, c: Any, t: Any) -> Any:
-    return _student_below(t, v, c)
-
-
-def _nct_sf(t: Any, v: Any, c: Any) -> Any:
-    return _student_below(-t, v, -c)
-
-
 # -- quantiles ---------------------------------------------------------------------------------------------
 
 
-_LAST = ("ncfdtri", "nctdtrit")
-"""Inverses that take the probability last."""
+_INVERSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
+    "_ncx2_isf": (_ncx2_sf, _ncx2_pdf, -1),
+    "chndtrix": (_chndtr, _ncx2_pdf, 1),
+    "_ncf_isf": (_ncf_sf, _ncf_pdf, -1),
+    "ncfdtri": (lambda x, a, b, c: _ncfdtr(a, b, c, x), _ncf_pdf, 1),
+    "nctdtrit": (_student_below, _nct_pdf, 1),
+}
+"""Inverses: the function, its density, and the sign of its slope."""
 
 
-def _quantile(
-    name: str, below: Callable[..., Any], density: Callable[..., Any], side: int, trace: Trace, *args: Any
-) -> Any:
+@records(OWN, "_ncx2_isf", "_ncf_isf", named=True)
+@records("scipy.special", "chndtrix", "ncfdtri", "nctdtrit", named=True)
+def _quantile(name: str, trace: Trace, *args: Any) -> Any:
     """An inverse: the function's own value without a derivative, and two Newton steps that have one."""
-    p, *shapes = map(trace.traced, (args[-1], *args[:-1]) if name in _LAST else args)
-    x = trace.apply(trace.registry.primitive(name), args)
+    below, density, side = _INVERSES[name]
+    # Two of them take the probability last.
+    p, *shapes = map(trace.traced, (args[-1], *args[:-1]) if name in ("ncfdtri", "nctdtrit") else args)
+    x = trace.ruled(name, *args)
     grid = np.exp2(np.floor(np.log2(_DIGITS / np.maximum(np.abs(_values(x)), 1e-300))))
     x = np.rint(x * grid) / grid
     for _ in range(2):
@@ -154,20 +153,21 @@ def _quantile(
     return x
 
 
-for _module, _name, _below, _density, _side in (
-    (OWN, "_ncx2_isf", _ncx2_sf, _ncx2_pdf, -1),
-    ("scipy.special", "chndtrix", _chndtr, _ncx2_pdf, 1),
-    (OWN, "_ncf_isf", _ncf_sf, _ncf_pdf, -1),
-    ("scipy.special", "ncfdtri", lambda x, a, b, c: _ncfdtr(a, b, c, x), _ncf_pdf, 1),
-    ("scipy.special", "nctdtrit", lambda t, v, c: _nctdtr(v, c, t), _nct_pdf, 1),
-):
-    records(_module, _name)(functools.partial(_quantile, _name, _below, _density, _side))
+_NCT = {
+    "_nct_pdf": _nct_pdf,
+    "_nct_sf": lambda t, v, c: _student_below(-t, v, -c),
+    "nctdtr": lambda v, c, t: _student_below(t, v, c),
+}
+_PARAMETERS = {"chndtridf": (_chndtr, 1), "nctdtridf": (_NCT["nctdtr"], 0), "nctdtrinc": (_NCT["nctdtr"], 1)}
+"""Inverses by a parameter: the function, and the place of the parameter."""
 
 
-def _parameter(name: str, below: Callable[..., Any], place: int, trace: Trace, *args: Any) -> Any:
+@records("scipy.special", *_PARAMETERS, named=True)
+def _parameter(name: str, trace: Trace, *args: Any) -> Any:
     """An inverse by a parameter: the function's own value, with the derivative of a root of the equation near it."""
+    below, place = _PARAMETERS[name]
     args = tuple(np.broadcast_arrays(*map(trace.traced, args)))
-    start = _still(trace, trace.apply(trace.registry.primitive(name), args))
+    start = _still(trace, trace.ruled(name, *args))
     newton = importlib.import_module("scipy.optimize").newton
 
     def equation(y: Any) -> Any:
@@ -181,13 +181,12 @@ def _still(trace: Trace, value: Any) -> Any:
     return trace.apply(primitive("stop_gradient"), (trace.traced(value),))
 
 
-_form: Callable[..., Any]
-for _name, _form, _place in (("chndtridf", _chndtr, 1), ("nctdtridf", _nctdtr, 0), ("nctdtrinc", _nctdtr, 1)):
-    records("scipy.special", _name)(functools.partial(_parameter, _name, _form, _place))
-for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf, _nct_pdf, _nct_sf):
+for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf):
     by_formula(_form.__name__, _form)
-for _form in (_chndtr, _ncfdtr, _nctdtr):
+for _form in (_chndtr, _ncfdtr):
     by_formula(_form.__name__[1:], _form, "scipy.special")
+for _name, _formula in _NCT.items():
+    by_formula(_name, _formula, OWN if _name.startswith("_") else "scipy.special")
 
 
 @records(OWN, "_nct_isf")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 from typing import Any
@@ -32,15 +31,12 @@ def _sorted(trace: Trace, name: str, data: Any, axis: int | None) -> Any:
     return np.sort(np.ravel(data) if axis is None else np.moveaxis(data, axis, -1), axis=-1)
 
 
+@records(_MODULE, "linregress", "pearsonr", "sem", "variation", named=True)
 def _unmasked(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """The function of scipy.stats."""
     _check(trace, name, *args, *keywords.values())
     found = getattr(sys.modules["scipy.stats"], name)(*args, **keywords)
     return found.astype(float) if name == "sem" else found
-
-
-for _name in ("linregress", "pearsonr", "sem", "variation"):
-    records(_MODULE, _name)(functools.partial(_unmasked, _name))
 
 
 @records(_MODULE, "mquantiles")

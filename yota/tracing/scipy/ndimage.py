@@ -72,8 +72,7 @@ def _correlate(trace: Trace, x: Any, weights: Any, out: Any, mode: int, cval: An
     x, weights = trace.traced(x), trace.traced(weights)
     whole = _around(trace, x, weights.shape, mode, cval, origins)
     importlib.import_module("scipy.signal")  # scipy.ndimage does not need it
-    known = trace.registry.primitive("signal_correlate")
-    store(trace, out, trace.apply(known, (whole, weights), {"mode": "valid", "method": "direct"}))
+    store(trace, out, trace.ruled("signal_correlate", whole, weights, mode="valid", method="direct"))
 
 
 @records(_COMPILED, "correlate1d")

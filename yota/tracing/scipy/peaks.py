@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from yota.ir.callables import original
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -65,10 +66,10 @@ def _widths(
 def _far_apart(trace: Trace, peaks: Any, priority: Any, distance: Any) -> Any:
     """SciPy's choice, which other peaks in the same order share."""
     given = [_known(trace, each) for each in (trace.traced(peaks), np.argsort(trace.traced(priority), kind="stable"))]
-    compiled = sys.modules[_COMPILED]._select_by_peak_distance
+    compiled = original(sys.modules[_COMPILED]._select_by_peak_distance)
     places, order = map(np.ascontiguousarray, given)
     ranks = np.argsort(order).astype(float)
-    return getattr(compiled, "recorded_from", compiled)(places, ranks, distance).astype(bool)
+    return compiled(places, ranks, distance).astype(bool)
 
 
 def _known(trace: Trace, value: Any) -> Any:

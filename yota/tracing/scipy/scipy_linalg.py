@@ -127,8 +127,7 @@ def _solve_triangular(
     kind = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     if kind:
         a, lower = (a.T if kind == 1 else np.conjugate(a.T)), not lower
-    known = trace.registry.primitive("solve_triangular")
-    return trace.apply(known, (a, b), {"lower": bool(lower), "unit_diagonal": bool(unit_diagonal)})
+    return trace.ruled("solve_triangular", a, b, lower=bool(lower), unit_diagonal=bool(unit_diagonal))
 
 
 @records("scipy.linalg", "cholesky")
@@ -149,10 +148,9 @@ def _cho_factor(trace: Trace, a: Any, lower: bool = False) -> Any:
     return _cholesky(trace, a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 
+@records("scipy.linalg", "logm", "sqrtm", named=True)
 def _square(name: str, trace: Trace, A: Any) -> Any:
-    """The form of a function of one square matrix."""
-    known = trace.registry.primitive(name)
-    return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
+    return stacked(lambda each: trace.ruled(name, each), (trace.traced(A),))
 
 
 @records("scipy.linalg", "toeplitz")
@@ -172,10 +170,6 @@ def _vector(trace: Trace, name: str, c: Any) -> Any:
     return c
 
 
-records("scipy.linalg", "logm")(functools.partial(_square, "logm"))
-records("scipy.linalg", "sqrtm")(functools.partial(_square, "sqrtm"))
-
-
 def _double(trace: Trace, a: Any) -> Any:
     """``a`` in double precision, in which some functions compute whatever they are given."""
     a = trace.traced(a)
@@ -188,14 +182,13 @@ def _exponential(trace: Trace, A: Any) -> Any:
     a = a if a.ndim else _double(trace, a)
     a = np.atleast_2d(a)
     a = a if a.dtype.kind in "fc" else a.astype(float)
-    known = trace.registry.primitive("expm")
-    return stacked(lambda each: trace.apply(known, (each,)), (a,))
+    return stacked(lambda each: trace.ruled("expm", each), (a,))
 
 
 @records("scipy.linalg", "expm_frechet")
 def _exponential_along(trace: Trace, A: Any, E: Any, method: Any, compute_expm: bool) -> Any:
     a, e = (_double(trace, each) for each in (A, E))
-    along = trace.apply(trace.registry.primitive("_expm_slope"), (a, e))
+    along = trace.ruled("_expm_slope", a, e)
     return (_exponential(trace, a), along) if compute_expm else along
 
 
@@ -209,7 +202,7 @@ def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any) -> Any:
 def _sign(trace: Trace, A: Any) -> Any:
     """By the root of the square, which has the sign for its other factor (Higham 2008, theorem 5.1)."""
     a = _double(trace, A)
-    root = trace.apply(trace.registry.primitive("sqrtm"), (np.matmul(a, a),))
+    root = trace.ruled("sqrtm", np.matmul(a, a))
     return np.linalg.solve(root, a)
 
 
@@ -218,7 +211,7 @@ def _fractional_power(trace: Trace, A: Any, t: Any) -> Any:
     a = _double(trace, A)
     if not is_traced(t) and t == int(t):
         return np.linalg.matrix_power(a, int(t))
-    return _exponential(trace, t * trace.apply(trace.registry.primitive("logm"), (a,)))
+    return _exponential(trace, t * trace.ruled("logm", a))
 
 
 @records("scipy.linalg", "funm")
@@ -234,6 +227,5 @@ def _of_eigenvalues(trace: Trace, A: Any, func: Any) -> Any:
 def _balance(trace: Trace, A: Any, permute: bool, scale: bool) -> Any:
     """By powers of two and an order of rows, which do not change with the matrix."""
     a = trace.traced(A)
-    known = trace.registry.primitive("_balance")
-    turn = trace.apply(known, (a,), {"permute": bool(permute), "scale": bool(scale)})[1]
+    turn = trace.ruled("_balance", a, permute=bool(permute), scale=bool(scale))[1]
     return np.linalg.solve(turn, np.matmul(a, turn)), turn

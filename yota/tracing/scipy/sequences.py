@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from yota.tracing.implementations import records
@@ -32,15 +31,12 @@ def _lambda(trace: Trace, v: Any, x: Any) -> Any:
     return np.stack(found[:-1]), np.stack(slopes)
 
 
+@records("scipy.special", "pbdv_seq", "pbvv_seq", named=True)
 def _parabolic(name: str, trace: Trace, v: Any, x: Any) -> Any:
     count, first, x = _orders(trace, v, x)
     one = getattr(scipy_special(), name.removesuffix("_seq"))
     values, slopes = zip(*(one(first + order, x) for order in range(max(count, 1) + 1)), strict=True)
     return np.stack(values), np.stack(slopes)
-
-
-for _name in ("pbdv_seq", "pbvv_seq"):
-    records("scipy.special", _name)(functools.partial(_parabolic, _name))
 
 
 @records("scipy.special", "lqn")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -58,11 +57,26 @@ def _diagonals(trace: Trace, m: int, n: int, count: int, length: int, offsets: A
     return np.ravel(rows)[inside], np.ravel(columns)[inside], picked(trace, data, inside + 1)
 
 
-def _product_of(matrix: Callable[..., tuple[Any, Any, Any]], place: int | None, trace: Trace, *args: Any) -> None:
-    """The form of a kernel that adds a matrix times a vector, or, where ``place`` is their number, times several.
+_PRODUCTS: dict[str, tuple[Callable[..., tuple[Any, Any, Any]], int | None]] = {
+    "csr_matvec": (_compressed, None),
+    "csr_matvecs": (_compressed, 2),
+    "csc_matvec": (_swapped, None),
+    "csc_matvecs": (_swapped, 2),
+    "coo_matvec": (_coordinates, None),
+    "coo_matmat_dense": (_coordinates, 1),
+    "coo_matvec_nd": (_of_axes, None),
+    "bsr_matvec": (_blocks, None),
+    "bsr_matvecs": (_blocks, 2),
+    "dia_matvec": (_diagonals, None),
+    "dia_matvecs": (_diagonals, 6),
+}
+"""What gives row and column of each number, and the numbers; and the place of how many vectors there are."""
 
-    matrix: gives row and column of each number, and the numbers.
-    """
+
+@records(MODULE, *_PRODUCTS, named=True)
+def _product_of(name: str, trace: Trace, *args: Any) -> None:
+    """The form of a kernel that adds a matrix times a vector, or times several."""
+    matrix, place = _PRODUCTS[name]
     *given, x, y = args
     vectors = 0 if place is None else given.pop(place)
     rows, columns, data = matrix(trace, *given)
@@ -72,22 +86,6 @@ def _product_of(matrix: Callable[..., tuple[Any, Any, Any]], place: int | None, 
     elif np.ndim(y) > 1:
         x, y = np.ravel(x), np.ravel(y)
     _added(trace, y, (rows,), data * trace.traced(x)[constant(trace, columns)])
-
-
-for _name, _matrix, _place in (
-    ("csr_matvec", _compressed, None),
-    ("csr_matvecs", _compressed, 2),
-    ("csc_matvec", _swapped, None),
-    ("csc_matvecs", _swapped, 2),
-    ("coo_matvec", _coordinates, None),
-    ("coo_matmat_dense", _coordinates, 1),
-    ("coo_matvec_nd", _of_axes, None),
-    ("bsr_matvec", _blocks, None),
-    ("bsr_matvecs", _blocks, 2),
-    ("dia_matvec", _diagonals, None),
-    ("dia_matvecs", _diagonals, 6),
-):
-    records(MODULE, _name)(functools.partial(_product_of, _matrix, _place))
 
 
 @records(MODULE, "csr_todense")
@@ -156,52 +154,46 @@ def _sample(
 # -- two matrices ----------------------------------------------------------------------------------------------------
 
 
-def _both(name: str, blocks: bool) -> Callable[..., None]:
+_OPERATIONS = {
+    "plus": np.add,
+    "minus": np.subtract,
+    "elmul": np.multiply,
+    "eldiv": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+
+
+@records(MODULE, *(f"{kind}_{each}_{kind}" for kind in ("csr", "bsr") for each in _OPERATIONS), named=True)
+def _both(name: str, trace: Trace, m: int, n: int, *args: Any) -> None:
     """The form of a kernel of two matrices, element by element; zeros that come out stay in the pattern."""
-    operation: Callable[..., Any] = {
-        "plus": np.add,
-        "minus": np.subtract,
-        "elmul": np.multiply,
-        "eldiv": np.divide,
-        "maximum": np.maximum,
-        "minimum": np.minimum,
-    }[name]
-    kind = "bsr" if blocks else "csr"
-    meet = name in ("elmul", "eldiv")
-
-    def form(trace: Trace, m: int, n: int, *args: Any) -> None:
-        combine = kernel(f"{kind}_{'elmul' if meet else 'plus'}_{kind}")
-        sizes, args = (args[:2], args[2:]) if blocks else ((), args)
-        first, second, out = [*args[:3]], [*args[3:6]], args[6:]
-        for each in (first, second):
-            each[:2] = [pattern(trace, part) for part in each[:2]]
-            keys = rows_of(each[0]) * n + each[1][: each[0][-1]]
-            if len(np.unique(keys)) < len(keys):
-                raise trace.refuse("a traced sparse matrix holds a place twice.", "Call its sum_duplicates() before.")
-        # Sums of positions are told apart by their real and imaginary parts, those of a pattern alone by two runs.
-        own, other = positions(first[2].shape), positions(second[2].shape)
-        runs = [(own, np.ones_like(other)), (np.ones_like(own), other)] if meet else [(own + 0j, 1j * other)]
-        found = []
-        for left, right in runs:
-            target = [np.zeros(each.shape, left.dtype if each is out[2] else each.dtype) for each in out]
-            with paused():
-                combine(m, n, *sizes, *first[:2], left, *second[:2], right, *target)
-            found.append(target[2])
-        places = found if meet else [found[0].real, found[0].imag]
-        count = target[0][-1] * (int(np.prod(sizes)) if blocks else 1)
-        left, right = (
-            picked(trace, each[2], np.ravel(place)[:count]) for each, place in zip((first, second), places, strict=True)
-        )
-        out[2][:count] = operation(left, right)
-        for each, value in zip(out[:2], target[:2], strict=True):
-            put(each, value)
-
-    return form
-
-
-for _name in ("plus", "minus", "elmul", "eldiv", "maximum", "minimum"):
-    records(MODULE, f"csr_{_name}_csr")(_both(_name, False))
-    records(MODULE, f"bsr_{_name}_bsr")(_both(_name, True))
+    kind, operation, _ = name.split("_")
+    meet, blocks = operation in ("elmul", "eldiv"), kind == "bsr"
+    combine = kernel(f"{kind}_{'elmul' if meet else 'plus'}_{kind}")
+    sizes, args = (args[:2], args[2:]) if blocks else ((), args)
+    first, second, out = [*args[:3]], [*args[3:6]], args[6:]
+    for each in (first, second):
+        each[:2] = [pattern(trace, part) for part in each[:2]]
+        keys = rows_of(each[0]) * n + each[1][: each[0][-1]]
+        if len(np.unique(keys)) < len(keys):
+            raise trace.refuse("a traced sparse matrix holds a place twice.", "Call its sum_duplicates() before.")
+    # Sums of positions are told apart by their real and imaginary parts, those of a pattern alone by two runs.
+    own, other = positions(first[2].shape), positions(second[2].shape)
+    runs = [(own, np.ones_like(other)), (np.ones_like(own), other)] if meet else [(own + 0j, 1j * other)]
+    found = []
+    for left, right in runs:
+        target = [np.zeros(each.shape, left.dtype if each is out[2] else each.dtype) for each in out]
+        with paused():
+            combine(m, n, *sizes, *first[:2], left, *second[:2], right, *target)
+        found.append(target[2])
+    places = found if meet else [found[0].real, found[0].imag]
+    count = target[0][-1] * (int(np.prod(sizes)) if blocks else 1)
+    left, right = (
+        picked(trace, each[2], np.ravel(place)[:count]) for each, place in zip((first, second), places, strict=True)
+    )
+    out[2][:count] = _OPERATIONS[operation](left, right)
+    for each, value in zip(out[:2], target[:2], strict=True):
+        put(each, value)
 
 
 @records(MODULE, "csr_matmat")

@@ -5,7 +5,6 @@ The pattern of a matrix is plain. A kernel that moves numbers runs on their posi
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
@@ -70,8 +69,28 @@ def picked(trace: Trace, data: Any, places: Any) -> Any:
     return np.concatenate([np.zeros(1, data.dtype), data])[constant(trace, places)]
 
 
-def _moving(name: str, source: int, target: int | None, trace: Trace, *args: Any) -> Any:
+_MOVES = {
+    "coo_tocsr": (5, 8),
+    "csr_tocsc": (4, 7),
+    "csr_tobsr": (6, 9),
+    "bsr_tocsr": (6, 9),
+    "bsr_transpose": (6, 9),
+    "csr_row_index": (4, 6),
+    "csr_row_slice": (5, 7),
+    "csr_column_index2": (4, 6),
+    "csr_hstack": (5, 8),
+    "csr_sort_indices": (3, 3),
+    "bsr_sort_indices": (6, 6),
+    "dia_tocsr": (5, 7),
+    "get_csr_submatrix": (4, None),
+}
+"""Places of the numbers among a kernel's arguments, and of those that it writes; None where it gives them."""
+
+
+@records(MODULE, *_MOVES, named=True)
+def _moving(name: str, trace: Trace, *args: Any) -> Any:
     """The form of a kernel that moves the numbers of one argument into another, or gives them as its last result."""
+    source, target = _MOVES[name]
     data = args[source]
     numbers = {target: np.zeros(np.shape(args[target or 0])), source: positions(np.shape(data))}
     given = [
@@ -90,26 +109,6 @@ def _moving(name: str, source: int, target: int | None, trace: Trace, *args: Any
         elif np.ndim(each) and (number > source or source == target):
             trace.captures.written(each)
     return found
-
-
-_MOVES = {
-    "coo_tocsr": (5, 8),
-    "csr_tocsc": (4, 7),
-    "csr_tobsr": (6, 9),
-    "bsr_tocsr": (6, 9),
-    "bsr_transpose": (6, 9),
-    "csr_row_index": (4, 6),
-    "csr_row_slice": (5, 7),
-    "csr_column_index2": (4, 6),
-    "csr_hstack": (5, 8),
-    "csr_sort_indices": (3, 3),
-    "bsr_sort_indices": (6, 6),
-    "dia_tocsr": (5, 7),
-    "get_csr_submatrix": (4, None),
-}
-"""Places of the numbers among a kernel's arguments, and of those that it writes; None where it gives them."""
-for _name, _places in _MOVES.items():
-    records(MODULE, _name)(functools.partial(_moving, _name, *_places))
 
 
 @records(MODULE, "expandptr")
@@ -148,6 +147,7 @@ def _from_dense(trace: Trace, self: Any, arg1: Any, *args: Any, **keywords: Any)
     begin(self, arg1, *args, **keywords)
 
 
+@records("scipy.sparse._construct", "_block", "bmat", "hstack", "vstack", named=True)
 def _of_blocks(name: str, trace: Trace, blocks: Any, *args: Any, **keywords: Any) -> Any:
     """SciPy puts blocks into an array of objects, which cannot hold a traced one."""
     own = vars(sys.modules["scipy.sparse._construct"])
@@ -158,10 +158,6 @@ def _of_blocks(name: str, trace: Trace, blocks: Any, *args: Any, **keywords: Any
         return own["coo_matrix"](block) if is_traced(block) else block
 
     return original(own[name])(kept(blocks), *args, **keywords)
-
-
-for _name in ("_block", "bmat", "hstack", "vstack"):
-    records("scipy.sparse._construct", _name)(functools.partial(_of_blocks, _name))
 
 
 @records("scipy.sparse._dia", "_dia_base.multiply")

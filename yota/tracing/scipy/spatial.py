@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -166,14 +165,6 @@ def _hausdorff(trace: Trace, u: Any, v: Any, **_: Any) -> Any:
     return np.max(nearest), place, np.argmin(apart, axis=1)[place]
 
 
-def _written(module: str, name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    """The form of a function of quaternions or transforms, which computes in double precision."""
-    own = getattr(sys.modules[module], name)
-    return own(
-        *(each.astype(float) if is_tracer(each) and each.dtype == "float32" else each for each in args), **keywords
-    )
-
-
 _SHARED = "apply from_matrix inv mean pow setitem "
 for _kind, _names in {
     "rotation": "align_vectors approx_equal as_davenport as_euler as_matrix as_mrp as_quat as_rotvec compose_quat "
@@ -181,6 +172,9 @@ for _kind, _names in {
     "rigid_transform": "as_dual_quat as_exp_coords compose_transforms from_dual_quat from_exp_coords from_rotation "
     "from_translation normalize_dual_quaternion",
 }.items():
-    _place = f"scipy.spatial.transform._{_kind}"
-    for _name in (_SHARED + _names).split():
-        records(f"{_place}_cy", _name)(functools.partial(_written, f"{_place}_xp", _name))
+
+    @records(f"scipy.spatial.transform._{_kind}_cy", *(_SHARED + _names).split(), named=True)
+    def _written(name: str, trace: Trace, *args: Any, kind: str = _kind, **keywords: Any) -> Any:
+        """The form of a function of quaternions or transforms, which computes in double precision."""
+        given = (each.astype(float) if is_tracer(each) and each.dtype == "float32" else each for each in args)
+        return getattr(sys.modules[f"scipy.spatial.transform._{kind}_xp"], name)(*given, **keywords)

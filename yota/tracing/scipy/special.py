@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from yota.ir.callables import original
 from yota.rules.language.statics import axes_of
 from yota.tracing.implementations import OF_COMPLEX, records, when_loaded
 from yota.tracing.intercept import bind
@@ -21,16 +22,17 @@ def scipy_special() -> Any:
     return sys.modules["scipy.special"]
 
 
+@records("scipy.special", "lambertw", "sph_harm_y", named=True)
 def _ruled(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """The form of a function that has a rule of the same name."""
     return bind(trace, trace.registry.primitive(name), args, keywords)
 
 
+@records("scipy.special", "expm1", "log1p", named=True)
 def _of_numpy(name: str, trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
     """The form of a ufunc that NumPy has for real numbers."""
     x = trace.traced(x)
-    own = getattr(scipy_special(), name)
-    ufunc = getattr(own, "recorded_from", own) if x.dtype.kind == "c" else getattr(np, name)
+    ufunc = original(getattr(scipy_special(), name)) if x.dtype.kind == "c" else getattr(np, name)
     return ufunc(x, *args, **keywords)
 
 
@@ -121,8 +123,10 @@ def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def _spherical(name: str, sign: float, scale: float, trace: Trace, n: Any, z: Any, derivative: bool = False) -> Any:
+@records("scipy.special", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", named=True)
+def _spherical(name: str, trace: Trace, n: Any, z: Any, derivative: bool = False) -> Any:
     """The form of a spherical Bessel function, whose derivative mixes both neighbouring orders."""
+    sign, scale = 1 if name[-2] in "ik" else -1, -1 if name[-2] == "k" else 1
     # SciPy takes the whole part of an order, in the neighbouring orders of the derivative too.
     n = np.asarray(_plain(trace, n, f"the order of scipy.special.{name}"), int)
     ruled = functools.partial(_ruled, name)
@@ -132,14 +136,7 @@ def _spherical(name: str, sign: float, scale: float, trace: Trace, n: Any, z: An
     return scale * (n * below + sign * (n + 1) * above) / (2 * n + 1)
 
 
-records("scipy.special", "lambertw")(functools.partial(_ruled, "lambertw"))
-records("scipy.special", "sph_harm_y")(functools.partial(_ruled, "sph_harm_y"))
-records("scipy.special", "spherical_jn")(functools.partial(_spherical, "spherical_jn", -1, 1))
-records("scipy.special", "spherical_yn")(functools.partial(_spherical, "spherical_yn", -1, 1))
-records("scipy.special", "spherical_in")(functools.partial(_spherical, "spherical_in", 1, 1))
-records("scipy.special", "spherical_kn")(functools.partial(_spherical, "spherical_kn", 1, -1))
-
-
+@records("scipy.special", "riccati_jn", "riccati_yn", named=True)
 def _riccati_bessel(name: str, trace: Trace, n: Any, x: Any) -> Any:
     """The form of Riccati-Bessel functions of all orders up to one, with their derivatives."""
     spherical, x = getattr(scipy_special(), f"spherical_{name[-2:]}"), trace.traced(x)
@@ -162,12 +159,6 @@ def _scaled(name: str, part: Callable[[Any], Any], trace: Trace, v: Any, z: Any)
     if not bool(np.all(np.abs(part(z)) < 700)):
         raise trace.refuse(f"scipy.special.{name}e of numbers so large is not recorded.", "Use hankel1e and hankel2e.")
     return getattr(scipy_special(), name)(v, z) * np.exp(-np.abs(part(z)))
-
-
-for _name in ("riccati_jn", "riccati_yn"):
-    records("scipy.special", _name)(functools.partial(_riccati_bessel, _name))
-for _name in ("expm1", "log1p"):
-    records("scipy.special", _name)(functools.partial(_of_numpy, _name))
 
 
 @records("scipy.special._orthogonal", "_gen_roots_and_weights")
@@ -218,21 +209,13 @@ def _plainly(trace: Trace, name: str, keywords: dict[str, Any], **defaults: Any)
         raise trace.unrecorded(f"scipy.special.{name} with {', '.join(others)}", "Leave it out.")
 
 
-@records("scipy.special", "legendre_p")
-def _legendre(trace: Trace, n: Any, z: Any, **keywords: Any) -> Any:
-    _plainly(trace, "legendre_p", keywords, diff_n=0)
-    return np.asarray(scipy_special().eval_legendre(n, z))[None]
-
-
-@records("scipy.special", "legendre_p_all")
-def _legendre_all(trace: Trace, n: int, z: Any, **keywords: Any) -> Any:
-    _plainly(trace, "legendre_p_all", keywords, diff_n=0)
-    return np.stack([scipy_special().eval_legendre(each, z) for each in range(int(n) + 1)])[None]
-
-
-def _spherical_legendre(trace: Trace, n: Any, m: Any, theta: Any) -> Any:
-    """A spherical harmonic where the other angle is 0."""
-    return np.real(scipy_special().sph_harm_y(n, m, theta, 0.0))
+@records("scipy.special", "legendre_p", "legendre_p_all", named=True)
+def _legendre(name: str, trace: Trace, n: Any, z: Any, **keywords: Any) -> Any:
+    _plainly(trace, name, keywords, diff_n=0)
+    one = scipy_special().eval_legendre
+    return (np.stack([one(each, z) for each in range(int(n) + 1)]) if name.endswith("_all") else np.asarray(one(n, z)))[
+        None
+    ]
 
 
 def _associated(trace: Trace, n: Any, m: Any, z: Any) -> Any:
@@ -248,34 +231,21 @@ def _associated(trace: Trace, n: Any, m: Any, z: Any) -> Any:
     return found if m >= 0 else (-1) ** m * math.factorial(n + m) / math.factorial(n - m) * found
 
 
-def _one(
-    name: str, function: Callable[..., Any], trace: Trace, n: Any, m: Any, *arguments: Any, **keywords: Any
-) -> Any:
-    _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
-    return np.asarray(function(trace, n, m, *arguments))[None]
+_OF_ORDERS: dict[str, Callable[..., Any]] = {
+    # A spherical harmonic where the other angle is 0.
+    "sph_legendre_p": lambda trace, *args: np.real(scipy_special().sph_harm_y(*args, 0.0)),
+    "assoc_legendre_p": _associated,
+    "sph_harm_y": lambda trace, *args: scipy_special().sph_harm_y(*args),
+}
 
 
-def _all(
-    name: str,
-    function: Callable[..., Any],
-    leading: bool,
-    trace: Trace,
-    n: int,
-    m: int,
-    *arguments: Any,
-    **keywords: Any,
-) -> Any:
-    """The form of all functions of degrees up to ``n``; orders below 0 are counted from the end."""
+@records("scipy.special", "sph_legendre_p", "assoc_legendre_p", *(f"{each}_all" for each in _OF_ORDERS), named=True)
+def _of_orders(name: str, trace: Trace, n: Any, m: Any, *arguments: Any, **keywords: Any) -> Any:
+    """One function, or all of degrees up to ``n``; orders below 0 are counted from the end."""
     _plainly(trace, name, keywords, diff_n=0, norm=False, branch_cut=2)
+    one = functools.partial(_OF_ORDERS[name.removesuffix("_all")], trace)
+    if not name.endswith("_all"):
+        return np.asarray(one(n, m, *arguments))[None]
     orders = [*range(int(m) + 1), *range(-int(m), 0)]
-    degrees = range(int(n) + 1)
-    found = np.stack([np.stack([function(trace, each, order, *arguments) for order in orders]) for each in degrees])
-    return found[None] if leading else found
-
-
-for _name, _function in {"sph_legendre_p": _spherical_legendre, "assoc_legendre_p": _associated}.items():
-    records("scipy.special", _name)(functools.partial(_one, _name, _function))
-    records("scipy.special", f"{_name}_all")(functools.partial(_all, f"{_name}_all", _function, True))
-records("scipy.special", "sph_harm_y_all")(
-    functools.partial(_all, "sph_harm_y_all", lambda trace, *args: scipy_special().sph_harm_y(*args), False)
-)
+    found = np.stack([np.stack([one(each, order, *arguments) for order in orders]) for each in range(int(n) + 1)])
+    return found if name == "sph_harm_y_all" else found[None]

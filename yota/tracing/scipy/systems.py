@@ -24,9 +24,8 @@ def _named(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
 
 def system(trace: Trace, solver: Any, data: Any, b: Any, places: tuple[Any, Any], transposed: bool) -> Any:
     """The solution of the system with ``data`` at ``places``, its rows and columns."""
-    known = trace.registry.primitive("sparse_solve")
     heads, tails = (constant(trace, each) for each in places)
-    return trace.apply(known, (data, b, heads, tails), {"solver": solver, "transposed": transposed})
+    return trace.ruled("sparse_solve", data, b, heads, tails, solver=solver, transposed=transposed)
 
 
 @records(_SUPERLU, "gssv")
@@ -100,7 +99,7 @@ def solved_by(factors: Any) -> Callable[..., Any]:
         trace = current()
         if trace is None or not is_traced(rhs):
             return factors.solve(rhs, trans)
-        return trace.apply(trace.registry.primitive("linear_map"), (rhs,), {"map": Factored(factors, trans)})
+        return trace.ruled("linear_map", rhs, map=Factored(factors, trans))
 
     return solve
 

@@ -7,29 +7,32 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from yota.ir.callables import original
 from yota.rules.language.statics import axes_of
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
 _FOURIER = "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift".split()
-_WAVES = ("dct", "idct", "dst", "idst")
+_WAVES = "dct idct dst idst dctn idctn dstn idstn".split()
 _HOME = "scipy.fft._pocketfft"
 _COMPILED = f"{_HOME}.pypocketfft"
 _MOST = 2048
 """Rows of a matrix of cosines: what is larger is refused."""
 
 
+@records("scipy.fft", *_FOURIER, named=True)
 def _fourier(name: str, trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
     # The rest says how SciPy computes, not what.
     chosen = {key: value for key, value in keywords.items() if key not in ("overwrite_x", "workers", "plan")}
     return getattr(np.fft, name)(trace.traced(x), *args[:3], **chosen)
 
 
+@records("scipy.fft", *_WAVES, named=True)
+@records(_HOME, *_WAVES, named=True)
 def _of_waves(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """The form of a transform in Python, which calls the compiled one that it holds."""
-    held = getattr(sys.modules[_HOME], name)
-    held = getattr(held, "__wrapped__", held)
+    held = original(getattr(sys.modules[_HOME], name))
     forward, compiled = held.args
     return held.func(forward, functools.partial(_along, trace, compiled, (1, 3)), *args, **keywords)
 
@@ -59,8 +62,7 @@ def _matrix(compiled: Callable[..., Any], count: int, rest: tuple[Any, ...]) -> 
 
 @records(_COMPILED, "r2r_fftpack")
 def _real(trace: Trace, *args: Any) -> Any:
-    compiled = sys.modules[_COMPILED].r2r_fftpack
-    return _along(trace, getattr(compiled, "__wrapped__", compiled), (0, 4), *args)
+    return _along(trace, original(sys.modules[_COMPILED].r2r_fftpack), (0, 4), *args)
 
 
 @records(_COMPILED, "c2c")
@@ -73,18 +75,10 @@ _INVERSES = {None: "forward", "backward": "forward", "forward": "backward", "ort
 """The norms of inverse transforms."""
 
 
+@records("scipy.fft", "hfft2", "ihfft2", "hfftn", "ihfftn", named=True)
 def _hermitian(name: str, trace: Trace, x: Any, s: Any, axes: Any, norm: Any) -> Any:
     """The form of a transform along several axes whose result is real, or whose argument is."""
     x = trace.traced(x)
     if name.startswith("i"):
         return np.conjugate(np.fft.rfftn(x, s, axes, _INVERSES[norm]))
     return np.fft.irfftn(np.conjugate(x), s, axes, _INVERSES[norm])
-
-
-for _name in ("hfft2", "ihfft2", "hfftn", "ihfftn"):
-    records("scipy.fft", _name)(functools.partial(_hermitian, _name))
-for _name in _FOURIER:
-    records("scipy.fft", _name)(functools.partial(_fourier, _name))
-for _name in (*_WAVES, *(f"{each}n" for each in _WAVES)):
-    records("scipy.fft", _name)(functools.partial(_of_waves, _name))
-    records(_HOME, _name)(functools.partial(_of_waves, _name))
