@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -199,30 +198,33 @@ def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     return _recorded(call, ("x",), bounds=_limits(call, tuple))
 
 
+@calls_back("scipy.optimize", "fmin_slsqp", "fmin_cobyla", named=True)
 def _unrecorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     raise trace.unrecorded(f"scipy.optimize.{name}", "Use minimize.")
 
 
-def _old(name: str, called: Sequence[str], trace: Trace, *args: Any, **keywords: Any) -> Any:
+_CALLED = {
+    name: called
+    for names, called in {
+        "fmin fmin_powell fminbound brent golden": ["func"],
+        "fmin_bfgs fmin_cg fmin_ncg": ["f", "fprime", "fhess", "fhess_p"],
+        "fmin_l_bfgs_b fmin_tnc": ["func", "fprime"],
+    }.items()
+    for name in names.split()
+}
+"""Parameters that are functions."""
+
+
+@calls_back("scipy.optimize", *_CALLED, named=True)
+def _old(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     """What records a function that gives the minimum, and more where that is asked for."""
-    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
+    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, _CALLED[name])
     several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
     several = several or call.arguments.get("retall")
     bounds = _limits(call, _pair)
     if "x1" in call.arguments:
         bounds = lambda *others: tuple(call.value(end, (), others) for end in ("x1", "x2"))  # noqa: E731
     return _recorded(call, (0,) if several else (), bounds=bounds)
-
-
-for _names, _called in {
-    "fmin fmin_powell fminbound brent golden": ["func"],
-    "fmin_bfgs fmin_cg fmin_ncg": ["f", "fprime", "fhess", "fhess_p"],
-    "fmin_l_bfgs_b fmin_tnc": ["func", "fprime"],
-}.items():
-    for _name in _names.split():
-        calls_back("scipy.optimize", _name)(functools.partial(_old, _name, _called))
-for _name in ("fmin_slsqp", "fmin_cobyla"):
-    calls_back("scipy.optimize", _name)(functools.partial(_unrecorded, _name))
 
 
 @calls_back("scipy.optimize", "least_squares")
@@ -303,13 +305,13 @@ def _linear(trace: Trace, name: str, place: Path, bounds: Any, measured: Any, ar
     return _recorded(call, place, squares="linear", bounds=bounds, measured=measured)
 
 
+_GLOBAL = ("differential_evolution", "dual_annealing", "basinhopping", "shgo", "brute", "direct")
+
+
+@calls_back("scipy.optimize", *_GLOBAL, named=True)
 def _refused(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     raise trace.refuse(
         f"scipy.optimize.{name} searches for the lowest of several minima, and which one that is may change at any "
         "point: the result has no derivative there.",
         "Call it outside of the function, and scipy.optimize.minimize inside, from the place that it found.",
     )
-
-
-for _name in ("differential_evolution", "dual_annealing", "basinhopping", "shgo", "brute", "direct"):
-    calls_back("scipy.optimize", _name)(functools.partial(_refused, _name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
@@ -19,7 +18,10 @@ from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse
 from yota.transform.reverse.krylov import Krylov, transposed
 
+_NAMES = ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk")
 
+
+@records("scipy.sparse.linalg", *_NAMES, always=True, named=True)
 def _iteration(
     name: str, trace: Trace, A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any
 ) -> tuple[Any, int]:
@@ -55,7 +57,3 @@ def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> 
     results = host(*(trace.values[each] for each in variables))
     (found,) = trace.record(primitive("solved"), variables, {"host": host}, results)
     return np.reshape(found, b.shape), 0
-
-
-for _name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"):
-    records("scipy.sparse.linalg", _name, always=True)(functools.partial(_iteration, _name))

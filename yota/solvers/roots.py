@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -90,26 +89,25 @@ def _recorded(call: Call, place: Path, *, fixed: bool = False, elementwise: bool
     return found
 
 
-def _form(
-    name: str, called: Sequence[str], place: Callable[[Call], Path], trace: Trace, *args: Any, **keywords: Any
-) -> Any:
-    """What records a function of SciPy's, of whose parameters ``called`` are functions."""
-    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
-    return _recorded(call, place(call), fixed=name == "fixed_point", elementwise=name == "newton")
+_CALLED: dict[str, list[str]] = {
+    **{name: ["f"] for name in "brentq brenth ridder bisect toms748".split()},
+    "newton": ["func", "fprime", "fprime2"],
+    "fsolve": ["func", "fprime"],
+    "fixed_point": ["func"],
+    "root": ["fun", "jac"],
+    "root_scalar": ["f", "fprime", "fprime2"],
+    **{
+        name: ["F"]
+        for name in "broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing newton_krylov".split()
+    },
+}
+"""Parameters that are functions."""
 
 
-def _bracketing(call: Call) -> Path:
-    return (0,) if call.arguments["full_output"] else ()
-
-
-for _names, _called, _place in (
-    ("brentq brenth ridder bisect toms748", ["f"], _bracketing),
-    ("newton", ["func", "fprime", "fprime2"], _bracketing),
-    ("fsolve", ["func", "fprime"], _bracketing),
-    ("fixed_point", ["func"], lambda call: ()),
-    ("root", ["fun", "jac"], lambda call: ("x",)),
-    ("root_scalar", ["f", "fprime", "fprime2"], lambda call: ("root",)),
-    ("broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing newton_krylov", ["F"], lambda call: ()),
-):
-    for _name in _names.split():
-        calls_back("scipy.optimize", _name)(functools.partial(_form, _name, _called, _place))
+@calls_back("scipy.optimize", *_CALLED, named=True)
+def _form(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
+    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, _CALLED[name])
+    place: Path = {"root": ("x",), "root_scalar": ("root",)}.get(
+        name, (0,) if call.arguments.get("full_output") else ()
+    )
+    return _recorded(call, place, fixed=name == "fixed_point", elementwise=name == "newton")

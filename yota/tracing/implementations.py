@@ -74,6 +74,6 @@ def records(module: str, *names: str, always: bool = False, named: bool = False)
     return registering(FORMS, {(module, name): name for name in names}, named)
 
 
-def calls_back(module: str, *names: str) -> Callable[[_Function], _Function]:
+def calls_back(module: str, *names: str, named: bool = False) -> Callable[[_Function], _Function]:
     """The same for functions that call the function they are given first, which may give traced values."""
-    return registering(CALLING, {(module, name): name for name in names})
+    return registering(CALLING, {(module, name): name for name in names}, named)

@@ -20,7 +20,9 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.optimize import dce
+from yota.rules.language.statics import axes_of
 from yota.tracing.current import current
+from yota.tracing.implementations import IMPLEMENTATIONS, implements
 from yota.tracing.indices import offset
 from yota.tracing.record import record
 from yota.tracing.results import ResultForm, taken_apart
@@ -367,3 +369,18 @@ def _without_arrays(tape: Tape) -> tuple[Tape, list[Any]]:
     inputs = [Input(each, first + number, f"table{number}") for number, each in enumerate(arrays)]
     constants = {each: value for each, value in tape.constants.items() if each not in arrays}
     return replace(tape, inputs=(*tape.inputs, *inputs), constants=constants), list(arrays.values())
+
+
+_at_known_sizes = IMPLEMENTATIONS[np.cumprod]
+
+
+@implements(np.cumprod)
+def _cumprod(trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    if trace.sizes is None or trace.exact:
+        return _at_known_sizes(trace, a, axis, dtype)
+    a = trace.traced(a)
+    a = a if dtype is None else a.astype(dtype)
+    a, axis = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axes_of(axis, a.ndim)[0])
+    rows = np.moveaxis(a, axis, 0)
+    _, products = scan(lambda product, row: (product * row,) * 2, np.ones(rows.shape[1:], a.dtype)[()], rows)
+    return np.moveaxis(products, 0, axis)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import yota.tracing.numpy.recurrences  # noqa: F401  (it registers recorded forms, as `yota.tracing.loops` does)
+import yota.tracing.loops  # noqa: F401  (it registers recorded forms)
 from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.run.arguments import Arguments, positional, sort_arguments

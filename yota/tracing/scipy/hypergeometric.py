@@ -117,7 +117,12 @@ def _power(upper: tuple[Any, ...], lower: tuple[Any, ...], z: Any) -> Any:
     return total if bool(np.all(settled)) else None
 
 
-_FORMS = {"hyp2f1": (_gauss, 2), "hyp1f1": (_kummer, 1), "hyperu": (_tricomi, 0), "hyp0f1": (_limit, 0)}
+_FORMS: dict[str, tuple[Callable[..., Any], int]] = {
+    "hyp2f1": (_gauss, 2),
+    "hyp1f1": (_kummer, 1),
+    "hyperu": (_tricomi, 0),
+    "hyp0f1": (_limit, 0),
+}
 """Integrals by the parameters, and how many of these the power series has in the numerator."""
 
 

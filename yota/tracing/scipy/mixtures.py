@@ -153,12 +153,16 @@ def _quantile(name: str, trace: Trace, *args: Any) -> Any:
     return x
 
 
-_NCT = {
+_NCT: dict[str, Callable[..., Any]] = {
     "_nct_pdf": _nct_pdf,
     "_nct_sf": lambda t, v, c: _student_below(-t, v, -c),
     "nctdtr": lambda v, c, t: _student_below(t, v, c),
 }
-_PARAMETERS = {"chndtridf": (_chndtr, 1), "nctdtridf": (_NCT["nctdtr"], 0), "nctdtrinc": (_NCT["nctdtr"], 1)}
+_PARAMETERS: dict[str, tuple[Callable[..., Any], int]] = {
+    "chndtridf": (_chndtr, 1),
+    "nctdtridf": (_NCT["nctdtr"], 0),
+    "nctdtrinc": (_NCT["nctdtr"], 1),
+}
 """Inverses by a parameter: the function, and the place of the parameter."""
 
 
@@ -181,11 +185,12 @@ def _still(trace: Trace, value: Any) -> Any:
     return trace.apply(primitive("stop_gradient"), (trace.traced(value),))
 
 
-for _form in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf):
-    by_formula(_form.__name__, _form)
-for _form in (_chndtr, _ncfdtr):
-    by_formula(_form.__name__[1:], _form, "scipy.special")
-for _name, _formula in _NCT.items():
+for _name, _formula in {
+    **_NCT,
+    **{each.__name__: each for each in (_ncx2_pdf, _ncx2_sf, _ncf_pdf, _ncf_sf)},
+    "chndtr": _chndtr,
+    "ncfdtr": _ncfdtr,
+}.items():
     by_formula(_name, _formula, OWN if _name.startswith("_") else "scipy.special")
 
 

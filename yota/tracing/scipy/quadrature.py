@@ -1,4 +1,4 @@
-"""Roots by elements and integrals of the functions that SciPy is given.
+"""Roots by elements and integrals of the functions that SciPy is given; triple ones by products of Gauss rules.
 
 Roots are recorded as Newton steps from the roots at hand, integrals as sums over nodes that are chosen as the function
 is recorded. H. Takahasi, M. Mori, Double exponential formulas for numerical integration, Publ. RIMS 9 (1974): a change
@@ -9,6 +9,7 @@ the rest.
 from __future__ import annotations
 
 import contextvars
+import functools
 import inspect
 import itertools
 import math
@@ -309,3 +310,53 @@ def diverges(trace: Trace) -> Exception:
         "scipy.integrate.quad of a traced integrand does not converge.",
         "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
     )
+
+
+_GRIDS = (8, 12, 18, 27)
+"""Nodes along each axis of a triple integral."""
+
+
+@calls_back("scipy.integrate", "tplquad")
+def _triple(
+    trace: Trace,
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    gfun: Any,
+    hfun: Any,
+    qfun: Any,
+    rfun: Any,
+    args: Any = (),
+    epsabs: float = 0.0,
+    epsrel: float = 0.0,
+) -> Any:
+    """By products of Gauss-Legendre rules, of which two must agree."""
+    last = None
+    for count in _GRIDS:
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        axes = [np.ravel(each) for each in np.meshgrid(*[(nodes + 1) / 2] * 3, indexing="ij")]
+        weight = np.ravel(math.prod(np.meshgrid(*[weights / 2] * 3, indexing="ij")))
+        places: list[Any] = []
+        for share, low, high in zip(axes, (a, gfun, qfun), (b, hfun, rfun), strict=True):
+            low, high = (_limit(each, places, len(share)) for each in (low, high))
+            if not bool(np.all(np.isfinite(low + high))):
+                raise trace.unrecorded("scipy.integrate.tplquad with limits that are not finite", "Cut it off.")
+            places.append(low + (high - low) * share)
+            weight = weight * (high - low)
+        values = Sampled(functools.partial(_at, func, places[::-1], args))(np.arange(count**3))
+        value, size = np.sum(weight * values), np.sum(np.abs(weight * values))
+        if last is not None and bool(np.abs(value - last) <= _TOLERANCE * size):
+            return value, _TOLERANCE * float(number_of(size))
+        last = value
+    raise diverges(trace)
+
+
+def _limit(limit: Any, places: Sequence[Any], count: int) -> Any:
+    """A limit at all nodes, which may be a function of the outer variables."""
+    if not callable(limit):
+        return limit * np.ones(count)
+    return Sampled(lambda node: _at(limit, places, (), node) + 0.0 * places[0][node])(np.arange(count))
+
+
+def _at(function: Callable[..., Any], places: Sequence[Any], args: Sequence[Any], node: Any) -> Any:
+    return function(*(each[node] for each in places), *args)
