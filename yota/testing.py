@@ -13,7 +13,7 @@ from yota.ir.callables import name_of
 from yota.rules.laws.sampling import noise, slope_along
 from yota.run.device import to_cpu
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
-from yota.tracing.tracebacks import users_frames
+from yota.tracing.source_lines import users_frames
 
 if TYPE_CHECKING:
     from yota.rules.language.model import Rule

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.solvers.quantiles import increasing_root
+from yota.solvers.roots import increasing_root
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -407,8 +407,14 @@ def test_selection(name):
         lambda x: x.reshape(6, order="F", copy=False)[0],
         lambda x: np.add(x, x, dtype=np.int64)[0, 0],
         lambda x: np.sin(x, dtype=np.int64)[0, 0],
+        lambda x: x.reshape(4, -1),
+        lambda x: np.pad(x, 1, mode="edge", constant_values=1),
+        lambda x: np.block([[x], x]),
+        lambda x: np.interp(x, x[0], x[0, :2]),
+        lambda x: np.max(x, where=x > 1),
+        lambda x: np.linalg.norm(x, 3),
     ],
-    ids=["reshape", "reshape in another order", "casting", "no loop"],
+    ids=["reshape", "in another order", "casting", "no loop", "size", "keyword", "depths", "points", "where", "norm"],
 )
 def test_what_numpy_refuses_is_refused(function):
     x = np.ones((2, 3))

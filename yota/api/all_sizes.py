@@ -109,20 +109,10 @@ class _Sized(Prepared):
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape at one size. The code for all sizes is traced, generalised and tested separately."""
         traced = super().gradient(function, arguments)
-        owner = self.owner
+        owner, strict = self.owner, self.owner.target.strict
         call = replace(owner.call, recorded={}, literals=set())
         request = Request(
-            call,
-            "numpy",
-            None,
-            owner.wrt,
-            ("gradient",),
-            "",
-            False,
-            owner.target.strict,
-            False,
-            ("yota",),
-            laid_out=False,
+            call, "numpy", None, owner.wrt, ("gradient",), "", False, strict, False, ("yota",), laid_out=False
         )
         (text,) = collected(request)[0].values()
         code, without = "", ""

@@ -103,20 +103,10 @@ def batch(
 
 
 class Batched(Derivative):
-    """``function`` over many points; see `batch`."""
+    """A function over many points; ``given`` is what `Points` takes."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        over: int | str | tuple[int | str, ...] | None,
-        in_axes: Any,
-        out_axes: Any,
-        target: Target,
-        *,
-        dynamic: Dynamic = False,
-    ) -> None:
-        recipe = Batched, (function, over, in_axes, out_axes, target), {"dynamic": dynamic}
-        super().__init__(form_of(Points, function, over, in_axes, out_axes, target, dynamic=dynamic), recipe, "")
+    def __init__(self, *given: Any, dynamic: Dynamic = False) -> None:
+        super().__init__(form_of(Points, *given, dynamic=dynamic), (Batched, given, {"dynamic": dynamic}), "")
         self.title = self.journal.name = f"batch of {self.__name__}"
 
     def mapped(

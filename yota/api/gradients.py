@@ -91,7 +91,7 @@ def grad(
     """
     from yota.api.evaluated import evaluated, seeded
     from yota.run.specialise import Target
-    from yota.tracing.tracebacks import users_frames
+    from yota.tracing.source_lines import users_frames
 
     if not args and not kwargs:
         evaluates("grad", f, "For a function that gives the gradient: yota.gradient(f)")

@@ -18,7 +18,7 @@ from yota.run.playing import compile, play
 from yota.tape_methods import proofs
 from yota.tracing.captured.captured import Captured
 from yota.tracing.intercept import recorded
-from yota.tracing.tracebacks import users_frames
+from yota.tracing.source_lines import users_frames
 
 __all__ = ["compile", "ctrace", "diffrule", "itrace", "load_rules", "play", "trace"]
 

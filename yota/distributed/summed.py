@@ -20,8 +20,7 @@ from dask.system import CPU_COUNT
 from yota.api import gradients
 from yota.api.freezing import freeze, pickled
 from yota.distributed.block_tasks import Source, sources
-from yota.distributed.chunks import Call, Chunked, aligned, beyond, described, later, taken, task_name
-from yota.distributed.failures import of_reading
+from yota.distributed.chunks import Call, Chunked, aligned, beyond, described, later, of_reading, taken, task_name
 from yota.distributed.sums import Group, Packed, Work, added, finished, known, of_group
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived, Recipe, name_of

@@ -15,8 +15,7 @@ import numpy as np
 
 from yota.api.freezing import pickled
 from yota.distributed.block_tasks import Source
-from yota.distributed.chunks import Call, joined, rows_of
-from yota.distributed.failures import failure, unmade
+from yota.distributed.chunks import Call, failure, joined, rows_of, unmade
 from yota.errors import ArgumentError, ChunkError
 from yota.run.device import to_cpu
 from yota.run.machine.cache import Table

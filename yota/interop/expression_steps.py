@@ -28,10 +28,7 @@ CHAINS = {
     "And": "logical_and",
     "Or": "logical_or",
     "Xor": "logical_xor",
-} | {
-    "MatAdd": "add",
-    "HadamardProduct": "multiply",
-}
+} | {"MatAdd": "add", "HadamardProduct": "multiply"}
 MOST_POWER = 64
 
 

@@ -17,16 +17,7 @@ from yota.interop.sympy_import import program
 from yota.rules.language.model import Literal
 
 _MODULES = ("numpy", "scipy", "math")
-_CONSTANTS = (
-    sympy.pi,
-    sympy.E,
-    sympy.EulerGamma,
-    sympy.GoldenRatio,
-    sympy.Catalan,
-    sympy.TribonacciConstant,
-    sympy.oo,
-    sympy.nan,
-)
+_CONSTANTS = [getattr(sympy, name) for name in "pi E EulerGamma GoldenRatio Catalan TribonacciConstant oo nan".split()]
 
 
 def program_with(

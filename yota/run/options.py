@@ -97,7 +97,7 @@ def worded(function: _Function) -> _Function:
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         # Importing these functions must not import tracing.
-        from yota.tracing.tracebacks import users_frames
+        from yota.tracing.source_lines import users_frames
 
         for option in options:
             if option not in known and (fault := explained(f"yota.{function.__name__}", option)) is not None:

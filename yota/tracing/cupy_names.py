@@ -20,11 +20,7 @@ _TWINS = {
     "cupy": "numpy",
     "cupy.linalg": "numpy.linalg",
     "cupy.fft": "numpy.fft",
-    "cupyx.scipy.special": "scipy.special",
-    "cupyx.scipy.linalg": "scipy.linalg",
-    "cupyx.scipy.fft": "scipy.fft",
-    "cupyx.scipy.signal": "scipy.signal",
-    "cupyx.scipy.ndimage": "scipy.ndimage",
+    **{f"cupyx.scipy.{name}": f"scipy.{name}" for name in "special linalg fft signal ndimage".split()},
 }
 _MAKERS = frozenset("zeros ones full empty eye identity linspace zeros_like ones_like full_like empty_like".split())
 """What they give may have traced values written to it."""

@@ -17,7 +17,7 @@ from yota.tracing.aliasing import functions, settled
 from yota.tracing.creation import fresh
 from yota.tracing.cupy_names import lifted
 from yota.tracing.exact import path_of, record_call, write_call
-from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
+from yota.tracing.implementations import CHECKED, IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.intercept import bind
 from yota.tracing.library_calls import LibraryCall, public_name
 from yota.tracing.memory import arranged
@@ -52,28 +52,40 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
         found = _as_made(trace, function, args, kwargs)
         if found is not NotImplemented:
             return found
-    if implementation is not None:
+    known = trace.registry.find(function)
+    if implementation is None and known is not None:
+        return _with_out(trace, kwargs, lambda rest: bind(trace, known, args, rest))
+    try:
+        if implementation is None:
+            return _from_source(trace, function, args, kwargs)
+        if function in CHECKED:
+            _on_plain_values(trace, function, args, kwargs)
         return _with_out(
             trace, kwargs, lambda rest: settled(trace, function, args, rest, implementation(trace, *args, **rest))
         )
-    known = trace.registry.find(function)
-    if known is not None:
-        return _with_out(trace, kwargs, lambda rest: bind(trace, known, args, rest))
+    except (TracingError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as fault:
+        if isinstance(fault, MissingRuleError) or (isinstance(fault, TracingError) and implementation is not None):
+            raise
+        # An error that NumPy raises on plain values too is the user's own.
+        _on_plain_values(trace, function, args, kwargs)
+        if implementation is not None:
+            raise
+        raise missing(trace, function) from fault
+
+
+def _from_source(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy's own Python code is traced through, as any other would be."""
     if function not in _SHARING and not trace.varies((args, list(kwargs.values()))):
-        return _constant(trace, function(*concrete(trace, args), **concrete(trace, kwargs)))
+        return _constant(trace, _on_plain_values(trace, function, args, kwargs))
     plain = getattr(function, "_implementation", None)
     if plain is None:
         raise missing(trace, function)
     trace.hold()
-    try:
-        # NumPy's own Python code is traced through, as any other would be.
-        return settled(trace, function, args, kwargs, plain(*args, **kwargs))
-    except MissingRuleError:
-        raise
-    except (TracingError, AttributeError, TypeError, ValueError, ArithmeticError) as fault:
-        # An error that NumPy raises on plain values too is the user's own.
-        function(*concrete(trace, args), **concrete(trace, kwargs))
-        raise missing(trace, function) from fault
+    return settled(trace, function, args, kwargs, plain(*args, **kwargs))
+
+
+def _on_plain_values(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*concrete(trace, args), **concrete(trace, kwargs))
 
 
 def _as_made(
@@ -151,7 +163,7 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
     known = trace.registry.find(ufunc)
     if known is None:
         if not trace.varies((inputs, list(kwargs.values()))):
-            return _constant(trace, ufunc(*concrete(trace, inputs), **concrete(trace, kwargs)))
+            return _constant(trace, _on_plain_values(trace, ufunc, inputs, kwargs))
         raise missing(trace, ufunc)
     if not kwargs and ufunc not in OF_COMPLEX:
         return trace.apply(known, inputs)

@@ -11,6 +11,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
 """Recorded forms by NumPy function, or by the name of a method that all ufuncs have; each takes the trace first."""
+CHECKED: set[Any] = set()
+"""Those of NumPy's functions that are called with plain values first, for the errors that they raise."""
 OF_COMPLEX: dict[Any, Callable[..., Any]] = {}
 """Of complex numbers, recorded forms by ufunc whose rule is for real ones; each takes the trace first."""
 FORMS: dict[tuple[str, str], Callable[..., Any]] = {}
@@ -56,11 +58,12 @@ def registering(
     return register
 
 
-def implements(*functions: Any, named: bool = False) -> Callable[[_Function], _Function]:
+def implements(*functions: Any, named: bool = False, checked: bool = False) -> Callable[[_Function], _Function]:
     """Register the decorated function as the recorded form of NumPy ``functions``.
 
-    If ``named``, it takes the name of the function before the trace.
+    If ``named``, it takes the name of the function before the trace. If ``checked``, NumPy has accepted the arguments.
     """
+    CHECKED.update(functions if checked else ())
     return registering(IMPLEMENTATIONS, {each: getattr(each, "__name__", "") for each in functions}, named)
 
 

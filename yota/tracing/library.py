@@ -25,8 +25,8 @@ from yota.tracing.numpy import (  # noqa: F401  (likewise)
 from yota.tracing.trace import Trace
 
 _HARMLESS = frozenset(
-    "overwrite_a overwrite_b overwrite_x overwrite_data check_finite lapack_driver driver lwork turbo workers "
-    "prefilter irlen".split()
+    "overwrite_a overwrite_A overwrite_b overwrite_x overwrite_data check_finite lapack_driver driver lwork turbo "
+    "workers prefilter irlen".split()
 )
 """Parameters of SciPy's functions that say how it is computed, and not what."""
 _OF_ITERABLES = ("fsum", "prod", "sumprod", "dist")

@@ -21,8 +21,15 @@ from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.current import current, paused
 from yota.tracing.exact import record_call
 from yota.tracing.intercept import on_traced
-from yota.tracing.iteration import ITERATION
-from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists, on_lists_within
+from yota.tracing.iteration import (
+    ITERATION,
+    JOINING,
+    ON_LISTS,
+    ON_LISTS_OF_LINALG,
+    Converter,
+    on_lists,
+    on_lists_within,
+)
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
 from yota.tracing.patch_targets import PatchTargets
@@ -175,12 +182,7 @@ def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Mapping[int, Any]]:
     """The patches of libraries, and the recording forms; there are more when more modules are loaded, as CuPy."""
     found: list[Patch] = []
     forms: dict[int, Any] = {}
-    for owner, name, form in (
-        *_replacements(),
-        *library.replacements(),
-        *randomness.entropy(),
-        *cupy_replacements(),
-    ):
+    for owner, name, form in (*_replacements(), *library.replacements(), *randomness.entropy(), *cupy_replacements()):
         original = form.__wrapped__
         forms[id(form)] = forms[id(original)] = form
         if original is np.broadcast:

@@ -13,16 +13,7 @@ import numpy as np
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
 from yota.tracing.memory import owner_of
-from yota.tracing.source_lines import (
-    caller,
-    is_library,
-    is_own,
-    is_rewritten,
-    kinds,
-    location_of,
-    rewritten,
-    users,
-)
+from yota.tracing.source_lines import caller, is_library, is_own, is_rewritten, kinds, location_of, rewritten, users
 
 
 @dataclass(frozen=True, slots=True, eq=False)

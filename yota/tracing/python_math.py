@@ -18,16 +18,7 @@ _NAMES = (
     "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs degrees radians copysign fmod "
     "isnan isinf isfinite"
 ).split()
-_RENAMED = {
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
-    "pow": "power",
-}
+_RENAMED = {f"a{name}": f"arc{name}" for name in "sin cos tan tan2 sinh cosh tanh".split()} | {"pow": "power"}
 _OF_SCIPY = {"gamma": "gamma", "lgamma": "gammaln", "erf": "erf", "erfc": "erfc"}
 
 

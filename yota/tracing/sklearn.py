@@ -139,15 +139,9 @@ def _form(*parts: str) -> Callable[..., Any]:
     """The form of a method that gives ``parts`` of a loss for each sample."""
 
     def form(
-        trace: Trace,
-        self: Any,
-        y_true: Any,
-        raw_prediction: Any,
-        sample_weight: Any = None,
-        *outs: Any,
-        n_threads: int = 1,
-        **named: Any,
+        trace: Trace, self: Any, y_true: Any, raw_prediction: Any, sample_weight: Any = None, *outs: Any, **named: Any
     ) -> Any:
+        named.pop("n_threads", None)
         y, raw = trace.traced(y_true), trace.traced(raw_prediction)
         raw = np.squeeze(raw, 1) if raw.ndim == 2 and raw.shape[1] == 1 else raw
         known = next((each.__name__ for each in type(self).__mro__ if each.__name__ in _LOSSES), None)

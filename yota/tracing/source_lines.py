@@ -1,4 +1,4 @@
-"""The lines of the user's source: which one is running, and the names that it gives to variables."""
+"""The lines of the user's source: which one is running, the names that it gives to variables, and its tracebacks."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import ast
 import functools
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import is_not
 from types import CellType, CodeType, FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from yota.errors import YotaError
 from yota.ir.location import Location
+from yota.ir.semantics import AccessMap
+from yota.settings import settings
+from yota.tracing.current import current
 
 if TYPE_CHECKING:
     from yota.ir.compact_recording import Recorder
     from yota.ir.tape import Op
     from yota.tracing.rewriting.definition import Definition
-import re
-from itertools import compress
-from operator import is_not
-
-from yota.ir.semantics import AccessMap
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
@@ -263,3 +265,39 @@ def _name_items(builder: Recorder, last: Op) -> None:
     if len(names) == len(items):
         for number, name in enumerate(names):
             builder.names[items[number].result] = name.strip()
+
+
+class _UsersFrames:
+    """A context that leaves yota's frames out of the traceback of an exception that passes it."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, fault: BaseException | None, traceback: TracebackType | None) -> None:
+        if isinstance(fault, Exception) and sys.version_info >= (3, 11):
+            left_out(fault)
+
+
+users_frames = _UsersFrames()
+
+
+def left_out(fault: Exception) -> None:
+    """Leave yota's frames out of the traceback of an exception; ``YOTA_TRACEBACK=full`` keeps them.
+
+    Where the user's code had no part in it the traceback of an exception that yota did not raise on purpose stays.
+    """
+    if settings.full_tracebacks or current() is not None:
+        return
+    entries = _entries(fault.__traceback__)
+    if not entries and not isinstance(fault, YotaError):
+        return
+    following: TracebackType | None = None
+    for frame, offset, line in reversed(entries):
+        following = TracebackType(following, frame, offset, line)
+    fault.__traceback__ = following
+
+
+def _entries(traceback: TracebackType | None) -> list[tuple[FrameType, int, int]]:
+    """Frame, offset and line of each entry that is not yota's own, the outermost first."""
+    entries = (each for each in passed(traceback) if not is_own(each.tb_frame))
+    return [(each.tb_frame, each.tb_lasti, each.tb_lineno) for each in entries]

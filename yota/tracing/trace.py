@@ -159,6 +159,12 @@ class Trace:
             return not self.is_constant(self.lift(value))
         return type(value) in (list, tuple) and any(map(self.varies, value))
 
+    def fixed(self, value: Any, problem: str, advice: str) -> Any:
+        """The plain value of what depends on no input; that of anything else is refused."""
+        if self.varies(value):
+            raise self.refuse(problem, advice)
+        return self.values[self.lift(value)] if is_tracer(value) else value
+
     def forget(self) -> None:
         """Free the concrete values: they are in a cycle with the traced ones, and may be large."""
         self.values.clear()

@@ -20,8 +20,7 @@ from yota.settings import settings
 from yota.tracing.captured.captured import Captured
 from yota.tracing.current import current
 from yota.tracing.patching import content
-from yota.tracing.source_lines import is_library_file, is_own_file
-from yota.tracing.tracebacks import left_out, users_frames
+from yota.tracing.source_lines import is_library_file, is_own_file, left_out, users_frames
 
 MOST_BYTES = 1 << 28
 """Largest total size of captured arrays that the cached forms, except the latest, keep alive."""

@@ -118,8 +118,6 @@ def _without_stretching(arrays: list[Any], terms: list[str]) -> list[tuple[Any, 
     """Leave out each axis of one element whose label has more elsewhere: NumPy broadcasts it."""
     extents: dict[str, int] = {}
     for array, term in zip(arrays, terms, strict=True):
-        if len(term) != array.ndim:
-            raise ValueError(f"einsum: the subscripts {term!r} do not fit an operand of {array.ndim} axes")
         for label, extent in zip(term, array.shape, strict=True):
             known = extents.get(label, 1)
             if (1 not in (known, extent) and known != extent) or extent != array.shape[term.index(label)]:

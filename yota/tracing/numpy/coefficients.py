@@ -98,12 +98,10 @@ def _poly(trace: Trace, seq_of_zeros: Any) -> Any:
     return np.stack(found)
 
 
-@implements(np.roots)
+@implements(np.roots, checked=True)
 def _roots(trace: Trace, p: Any) -> Any:
     """A root of 0 moves with the last coefficient; roots stand in NumPy's order, which are 0 behind the others."""
     p = trimmed(trace, np.atleast_1d(trace.traced(p)), "f")
-    if p.ndim != 1:
-        raise ValueError("Input must be a rank-1 array.")
     if len(p) and bool(np.equal(p[0], 0)):
         raise trace.refuse(
             "np.roots of a polynomial whose first coefficient is 0, and is computed from arguments, has a root at "

@@ -18,13 +18,9 @@ _ASYMMETRY = 1e-6
 """More than rounding explains."""
 
 
-def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
-    a = trace.traced(a)
-    if a.ndim < 2:
-        raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
-    if square and a.shape[-1] != a.shape[-2]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
-    return a if a.dtype.kind in "fc" else a.astype(float)
+def _floating(trace: Trace, x: Any) -> Any:
+    x = trace.traced(x)
+    return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
@@ -61,15 +57,13 @@ def with_zeros(r: Any, height: int) -> Any:
 @implements(np.linalg.eigh, np.linalg.eigvalsh, named=True)
 def _of_triangle(name: str, trace: Trace, a: Any, UPLO: str = "L") -> Any:
     side = UPLO.upper()
-    if side not in ("L", "U"):
-        raise ValueError("UPLO argument must be 'L' or 'U'")
-    return trace.ruled(name, hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
+    return trace.ruled(name, hermitian(trace, _floating(trace, a), side == "L"), UPLO=side)
 
 
 @implements(np.linalg.eig)
 def _eig(trace: Trace, a: Any) -> Any:
     """NumPy's results are real where all eigenvalues of a real matrix are: that is a guard."""
-    a = _matrix(trace, a, True)
+    a = _floating(trace, a)
     values, vectors = trace.ruled("eig", a)
     if a.dtype.kind != "c" and bool(np.all(np.equal(np.imag(values), 0))):
         values, vectors = np.real(values), np.real(vectors)
@@ -81,7 +75,7 @@ implements(np.linalg.eigvals)(lambda trace, a: np.linalg.eig(a)[0])
 
 @implements(np.linalg.svd)
 def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    a = _matrix(trace, a)
+    a = _floating(trace, a)
     height, width = a.shape[-2:]
     if hermitian:
         return np.linalg.svd._implementation(a, compute_uv=compute_uv, hermitian=True)
@@ -96,7 +90,7 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
 
 @implements(np.linalg.qr)
 def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
-    a = _matrix(trace, a)
+    a = _floating(trace, a)
     height, width = a.shape[-2:]
     if mode not in ("reduced", "complete", "r"):
         raise trace.refuse(f"np.linalg.qr with mode={mode!r} is not supported.", 'Use mode="reduced".')
@@ -111,7 +105,7 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
 
 @implements(np.linalg.cholesky)
 def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
-    a = hermitian(trace, _matrix(trace, a, True), not upper)
+    a = hermitian(trace, _floating(trace, a), not upper)
     if not upper:
         return trace.ruled("cholesky", a)
     # Of a Hermitian matrix, the upper factor is the lower one's adjoint.
@@ -120,7 +114,7 @@ def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
 
 @implements(np.linalg.pinv)
 def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
-    a = _matrix(trace, a)
+    a = _floating(trace, a)
     if rcond is None:
         smallest = float(np.finfo(a.dtype).eps) * max(a.shape[-2:])
         rcond = 1e-15 if rtol is np._NoValue else smallest if rtol is None else rtol
@@ -132,7 +126,7 @@ def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, r
 @implements(np.linalg.lstsq)
 def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
     """The rank, on which the residuals depend, is a guard."""
-    a, b = _matrix(trace, a), trace.traced(b)
+    a, b = _floating(trace, a), trace.traced(b)
     height, width = a.shape
     cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rcond is None else float(rcond)
     values = np.linalg.svdvals(a)
@@ -151,11 +145,8 @@ def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
 @implements(np.linalg.norm)
 def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = _floating(trace, x)
-    if axis is None:
-        if ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1):
-            return _euclidean(trace, x, tuple(range(x.ndim)), keepdims)
-        if x.ndim not in (1, 2):
-            raise ValueError("Improper number of dimensions to norm.")
+    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)):
+        return _euclidean(trace, x, tuple(range(x.ndim)), keepdims)
     # In the order given: rows and columns of a matrix.
     axes = tuple(range(x.ndim)) if axis is None else tuple(np.lib.array_utils.normalize_axis_tuple(axis, x.ndim))
     if len(axes) == 1:
@@ -163,11 +154,6 @@ def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: boo
     if len(axes) == 2:
         return _matrix_norm(trace, x, ord, axes, keepdims)
     raise ValueError("Improper number of dimensions to norm.")
-
-
-def _floating(trace: Trace, x: Any) -> Any:
-    x = trace.traced(x)
-    return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def _euclidean(trace: Trace, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -178,8 +164,6 @@ def _euclidean(trace: Trace, x: Any, axes: tuple[int, ...], keepdims: bool) -> A
 def _vector_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord is None or ord == 2:
         return _euclidean(trace, x, axes, keepdims)
-    if isinstance(ord, str):
-        raise ValueError(f"Invalid norm order '{ord}' for vectors")
     size = np.abs(x)
     if ord in (math.inf, -math.inf):
         return (np.max if ord > 0 else np.min)(size, axis=axes, keepdims=keepdims)
@@ -197,8 +181,6 @@ def _vector_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims
 
 def _matrix_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     row, column = axes
-    if row == column:
-        raise ValueError("Duplicate axes given.")
     if ord in (None, "f", "fro"):
         return _euclidean(trace, x, axes, keepdims)
     if ord in (2, -2, "nuc"):

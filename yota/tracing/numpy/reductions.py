@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Callable
 from typing import Any
 
 from yota.ir.catalog import primitive
@@ -23,10 +20,9 @@ def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return trace.apply(primitive(name), (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
+@implements(np.sum, np.prod, named=True)
 def _fold(
     name: str,
-    identity: int,
-    combine: Callable[[Any, Any], Any],
     trace: Trace,
     a: Any,
     axis: Any = None,
@@ -39,9 +35,11 @@ def _fold(
     if dtype is not None and np.dtype(dtype) != a.dtype:
         a = a.astype(dtype)
     if where is not True:
-        a = np.where(where, a, np.full((), identity, a.dtype))
+        a = np.where(where, a, np.full((), name == "prod", a.dtype))
     result = reduce(trace, name, a, axis, keepdims)
-    return result if initial is None else combine(as_dtype(trace, initial, result.dtype), result)
+    if initial is None:
+        return result
+    return (np.add if name == "sum" else np.multiply)(as_dtype(trace, initial, result.dtype), result)
 
 
 def as_dtype(trace: Trace, value: Any, dtype: Any) -> Any:
@@ -49,38 +47,21 @@ def as_dtype(trace: Trace, value: Any, dtype: Any) -> Any:
     return trace.traced(value).astype(dtype, copy=False) if is_tracer(value) else np.asarray(value, dtype)
 
 
-implements(np.sum)(functools.partial(_fold, "sum", 0, operator.add))
-implements(np.prod)(functools.partial(_fold, "prod", 1, operator.mul))
-
-
+@implements(np.max, np.amax, np.min, np.amin, named=True)
 def _extremum(
-    name: str,
-    pairwise: str,
-    trace: Trace,
-    a: Any,
-    axis: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Any:
-    a = trace.traced(a)
+    a, name = trace.traced(a), name[-3:]
     if initial is not None:
         initial = as_dtype(trace, initial, a.dtype)
     if where is not True:
         if initial is None:
-            raise ValueError(
-                f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to "
-                "specify 'initial'"
-            )
+            raise ValueError("NumPy says why")
         a = np.where(where, a, initial)
     if not a.size and initial is not None:
         return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
     result = reduce(trace, name, a, axis, keepdims)
-    return result if initial is None else getattr(np, pairwise)(initial, result)
-
-
-implements(np.max, np.amax)(functools.partial(_extremum, "max", "maximum"))
-implements(np.min, np.amin)(functools.partial(_extremum, "min", "minimum"))
+    return result if initial is None else getattr(np, f"{name}imum")(initial, result)
 
 
 @implements(np.any, np.all, named=True)
@@ -95,12 +76,11 @@ def _count_nonzero(trace: Trace, a: Any, axis: Any = None, keepdims: bool = Fals
     return reduce(trace, "sum", np.not_equal(a, 0), axis, keepdims)
 
 
-def _number(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    return math.prod(shape[axis] for axis in axes)
-
-
-def _counted(a: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _counted(a: Any, where: Any, axis: Any, keepdims: bool) -> Any:
     """How many elements of ``a`` a mask lets into a reduction."""
+    axes = axes_of(axis, a.ndim)
+    if where is True:
+        return math.prod(a.shape[each] for each in axes)
     return np.asarray(np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims))
 
 
@@ -113,9 +93,7 @@ def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: b
     if dtype is None and a.dtype.kind in "biu":
         dtype = np.dtype(float)
     total = np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
-    if where is True:
-        return _shared(total, _number(a.shape, axes_of(axis, a.ndim)))
-    return _shared(total, _counted(a, where, axes_of(axis, a.ndim), keepdims))
+    return _shared(total, _counted(a, where, axis, keepdims))
 
 
 def _shared(total: Any, count: Any) -> Any:
@@ -127,28 +105,17 @@ def _shared(total: Any, count: Any) -> Any:
 
 @implements(np.var)
 def _var(
-    trace: Trace,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, **rest: Any
 ) -> Any:
-    a = trace.traced(a)
+    a, where, mean, correction = trace.traced(a), rest.get("where", True), rest.get("mean"), rest.get("correction")
     ddof = ddof if correction is None else correction
     exact = a.dtype if dtype is None and a.dtype.kind in "fc" else dtype
     centre = np.mean(a, axis=axis, dtype=exact, keepdims=True, where=where) if mean is None else mean
     deviation = a - centre
     square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation * deviation
     total = np.sum(square, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
-    axes = axes_of(axis, a.ndim)
-    if where is True:
-        return _shared(total, max(_number(a.shape, axes) - ddof, 0))
-    count = _counted(a, where, axes, keepdims)
-    return _shared(total, np.maximum(count - ddof, 0))
+    count = _counted(a, where, axis, keepdims) - ddof
+    return _shared(total, max(count, 0) if where is True else np.maximum(count, 0))
 
 
 implements(np.std)(lambda trace, a, *args, **keywords: root(trace, np.var(trace.traced(a), *args, **keywords)))
@@ -209,19 +176,14 @@ def _both(valid: Any, where: Any) -> Any:
     return valid if where is True else where if valid is True else np.logical_and(valid, where)
 
 
-def _valid_extremum(
-    name: str, fill: float, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, **keywords: Any
-) -> Any:
-    filled, valid = _without_nan(trace, a, fill)
-    result = getattr(np, name)(filled, axis=axis, keepdims=keepdims, **keywords)
+@implements(np.nanmax, np.nanmin, named=True)
+def _valid_extremum(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, **keywords: Any) -> Any:
+    filled, valid = _without_nan(trace, a, math.inf if name == "nanmin" else -math.inf)
+    result = getattr(np, name[3:])(filled, axis=axis, keepdims=keepdims, **keywords)
     if valid is True or "initial" in keywords:
         return result
     some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
     return unboxed(np.where(some, result, np.asarray(math.nan, filled.dtype)))
-
-
-implements(np.nanmax)(functools.partial(_valid_extremum, "max", -math.inf))
-implements(np.nanmin)(functools.partial(_valid_extremum, "min", math.inf))
 
 
 @implements(np.nanmean)
@@ -245,8 +207,7 @@ def _nanvar(
     if valid is True:
         return result
     # NumPy gives NaN where no degrees of freedom are left.
-    count = np.sum(np.broadcast_to(chosen, filled.shape), axis=axes_of(axis, filled.ndim), keepdims=keepdims)
-    return np.where(count > ddof, result, np.asarray(math.nan, result.dtype))
+    return np.where(_counted(filled, chosen, axis, keepdims) > ddof, result, np.asarray(math.nan, result.dtype))
 
 
 implements(np.nanstd)(lambda trace, a, *args, **keywords: root(trace, np.nanvar(trace.traced(a), *args, **keywords)))
@@ -256,13 +217,11 @@ _PLAIN_MEDIAN = np.median._implementation
 
 
 @implements(np.median)
-def _median(
-    trace: Trace, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Any:
+def _median(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """Where sizes have names, both elements in the middle are read, which are one if their number is odd."""
     a = trace.traced(a)
     if trace.sizes is None or a.dtype != np.float64 or not a.size:
-        return _PLAIN_MEDIAN(a, axis, None, overwrite_input, keepdims)
+        return _PLAIN_MEDIAN(a, axis, keepdims=keepdims)
     axes, ordered, place, _ = _places(trace, a, axis, 0.5)
     one, other = (ordered[..., each.astype(int)][..., 0] for each in (np.floor(place), np.ceil(place)))
     found = np.where(np.isnan(ordered[..., -1]), math.nan, 0.5 * one + 0.5 * other)
@@ -277,25 +236,15 @@ def _places(trace: Trace, a: Any, axis: Any, q: Any) -> tuple[tuple[int, ...], A
     return axes, np.sort(rows, axis=-1), ends * np.ravel(q), ends
 
 
-def _quantile(
-    plain: Callable[..., Any],
-    whole: int,
-    trace: Trace,
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    **options: Any,
-) -> Any:
-    """Where sizes have names, positions are computed from them; ``whole`` is the probability of all elements."""
-    a = trace.traced(a)
+@implements(np.quantile, np.percentile, named=True)
+def _quantile(name: str, trace: Trace, a: Any, q: Any, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    """Where sizes have names, positions are computed from them."""
+    a, method = trace.traced(a), options.pop("method", "linear")
+    options.pop("overwrite_input", None)
     known = not is_tracer(q) and np.ndim(q) < 2 and not options and method == "linear"
     if trace.sizes is None or not known or a.dtype != np.float64 or not a.size:
-        return plain(a, q, axis, None, overwrite_input, method, keepdims, **options)
-    axes, ordered, place, ends = _places(trace, a, axis, np.true_divide(q, whole))
+        return getattr(np, name)._implementation(a, q, axis, method=method, keepdims=keepdims, **options)
+    axes, ordered, place, ends = _places(trace, a, axis, np.true_divide(q, 100 if name == "percentile" else 1))
     lower = np.floor(place)
     one, other = (ordered[..., each.astype(int)] for each in (lower, np.minimum(lower + 1.0, ends)))
     # As in NumPy from the end that is nearer.
@@ -304,10 +253,6 @@ def _quantile(
     found = np.where(np.isnan(ordered[..., -1:]), math.nan, found)
     each = [_with_axes(found[..., number], a, axes) if keepdims else found[..., number] for number in range(np.size(q))]
     return np.stack(each) if np.ndim(q) else each[0]
-
-
-implements(np.quantile)(functools.partial(_quantile, np.quantile._implementation, 1))
-implements(np.percentile)(functools.partial(_quantile, np.percentile._implementation, 100))
 
 
 def _rows(a: Any, axis: Any) -> tuple[tuple[int, ...], Any]:

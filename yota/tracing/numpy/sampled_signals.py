@@ -13,14 +13,12 @@ from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
 
-@implements(np.interp)
+@implements(np.interp, checked=True)
 def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     # NumPy computes in double precision, whatever it is given.
     x, xp = (trace.traced(each).astype(float, copy=False) for each in (x, xp))
     fp = trace.traced(fp)
     fp = fp.astype(complex if fp.dtype.kind == "c" else float, copy=False)
-    if xp.ndim != 1 or fp.ndim != 1 or xp.size != fp.size or not xp.size:
-        raise ValueError("fp and xp are not of the same length, or no data points")
     if period is not None:
         period = np.abs(period)
         x, xp = np.remainder(x, period), np.remainder(xp, period)
@@ -58,9 +56,9 @@ _FULL = (2, "full")
 """The mode in which either array may be the longer one."""
 
 
-@implements(np.convolve)
+@implements(np.convolve, checked=True)
 def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
-    a, v = (_line(trace, each, "convolve") for each in (a, v))
+    a, v = (np.atleast_1d(trace.traced(each)) for each in (a, v))
     if mode in _FULL:
         return trace.ruled("convolve", a, v)
     if len(v) > len(a):
@@ -68,13 +66,13 @@ def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
 
 
-@implements(np.gradient)
+@implements(np.gradient, checked=True)
 def _gradient(trace: Trace, f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
     """NumPy looks at the first distance only where all are equal; of traced points each has its own slope."""
     f, plain = trace.traced(f), np.gradient._implementation
     axes = axes_of(axis, f.ndim)
     uneven = [bool(np.ndim(each)) and trace.varies(each) for each in varargs]
-    if not any(uneven) or len(varargs) != len(axes) or edge_order not in (1, 2):
+    if not any(uneven) or len(varargs) != len(axes):
         return plain(f, *varargs, axis=axis, edge_order=edge_order)
     found = [
         _slopes(f, points, each, edge_order) if apart else plain(f, points, axis=each, edge_order=edge_order)
@@ -85,10 +83,6 @@ def _gradient(trace: Trace, f: Any, *varargs: Any, axis: Any = None, edge_order:
 
 def _slopes(f: Any, points: Any, axis: int, edge_order: int) -> Any:
     """Slopes of the parabolas through three points each; at the ends of lines, if ``edge_order`` is 1."""
-    if points.ndim != 1 or len(points) != f.shape[axis]:
-        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-    if len(points) < edge_order + 1:
-        raise ValueError("Shape of array too small to calculate a numerical gradient")
     steps = np.diff(points)
     lines = np.diff(np.moveaxis(f, axis, -1), axis=-1) / steps
     before, behind, around = steps[:-1], steps[1:], steps[:-1] + steps[1:]
@@ -100,9 +94,9 @@ def _slopes(f: Any, points: Any, axis: int, edge_order: int) -> Any:
     return np.moveaxis(np.concatenate([first, inner, last], axis=-1), -1, axis)
 
 
-@implements(np.correlate)
+@implements(np.correlate, checked=True)
 def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
-    a, v = (_line(trace, each, "correlate") for each in (a, v))
+    a, v = (np.atleast_1d(trace.traced(each)) for each in (a, v))
     if mode in _FULL:
         return trace.ruled("convolve", a, np.flip(np.conjugate(v)))
     if len(v) <= len(a):
@@ -110,34 +104,20 @@ def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
     return _section(trace, np.flip(np.conjugate(v)), np.flip(a), mode, len(a) // 2)
 
 
-def _line(trace: Trace, x: Any, name: str) -> Any:
-    x = np.atleast_1d(trace.traced(x))
-    if x.ndim > 1:
-        raise ValueError("object too deep for desired array")
-    if not x.size:
-        raise ValueError(f"np.{name}: an array is empty")
-    return x
-
-
 def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
     """Sums of ``a`` times ``v`` moved along it.
 
     ``a`` is not the shorter one; ``before`` is how many places of "full" precede those of "same".
     """
-    mode = {0: "valid", 1: "same"}.get(mode, mode)
-    if mode not in ("valid", "same"):
-        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
-    if mode == "valid":
+    if mode in (0, "valid"):
         return trace.ruled("correlate", a, np.conjugate(v))
     return trace.ruled("convolve", a, np.flip(v))[before : before + len(a)]
 
 
-@implements(np.bincount)
+@implements(np.bincount, checked=True)
 def _bincount(trace: Trace, x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """The length, which depends on the positions, is a guard."""
     x = trace.traced(x)
-    if x.dtype.kind not in "iu":
-        raise TypeError("Cannot cast array data to integers according to the rule 'safe'")
     length = max(int(np.max(x)) + 1 if x.size else 0, int(minlength))
     counted = np.ones(x.shape, int) if weights is None else weights
     result = trace.constant(np.zeros(length, int if weights is None else np.result_type(weights, float)))
@@ -194,12 +174,6 @@ def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf:
 def _transform(name: str, trace: Trace, a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     a = trace.traced(a)
     axis = axes_of(axis, a.ndim)[0]
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
     if n is None:
         n = 2 * (a.shape[axis] - 1) if name == "irfft" else a.shape[axis]
-    if n < 1:
-        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
-    if name == "rfft" and a.dtype.kind == "c":
-        raise TypeError("np.fft.rfft takes real arrays")
     return trace.ruled(name, a, n=int(n), axis=axis, norm=norm or "backward")

@@ -109,8 +109,6 @@ def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
     v = trace.traced(v)
     if v.ndim == 2:
         return np.diagonal(v, k)
-    if v.ndim != 1:
-        raise ValueError("Input must be 1- or 2-d.")
     size = v.shape[0] + abs(k)
     rows = np.arange(v.shape[0]) - min(k, 0)
     result = trace.constant(np.zeros((size, size), v.dtype))
@@ -153,12 +151,8 @@ def _choose(trace: Trace, a: Any, choices: Any, mode: str = "raise") -> Any:
     return unboxed(np.broadcast_to(result, shape))
 
 
-@implements(np.select)
+@implements(np.select, checked=True)
 def _select(trace: Trace, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
     result = trace.traced(default)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = np.where(condition, choice, result)
@@ -174,12 +168,10 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     return np.take(a, np.nonzero(condition)[0], axis=axis)
 
 
-@implements(np.put_along_axis)
+@implements(np.put_along_axis, checked=True)
 def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     arr, axis = (arr.flat, 0) if axis is None else (arr, axes_of(axis, arr.ndim)[0])
     indices = trace.traced(indices)
-    if indices.ndim != arr.ndim:
-        raise ValueError("`indices` and `arr` must have the same number of dimensions")
     places: list[Any] = [
         np.arange(extent).reshape((-1,) + (1,) * (arr.ndim - 1 - at)) for at, extent in enumerate(arr.shape)
     ]
@@ -209,8 +201,6 @@ def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
         return
     if not bool(np.any(mask)):
         return
-    if not vals.size:
-        raise ValueError("Cannot insert from an empty array!")
     places = np.nonzero(np.ravel(mask))[0]
     arr.flat[places] = vals[np.arange(places.size) % vals.size]
 
@@ -222,11 +212,9 @@ def _putmask(trace: Trace, a: Any, mask: Any, values: Any) -> None:
     overwrite(a, np.where(mask, repeated, a).astype(a.dtype, copy=False))
 
 
-@implements(np.fill_diagonal)
+@implements(np.fill_diagonal, checked=True)
 def _fill_diagonal(trace: Trace, a: Any, val: Any, wrap: bool = False) -> None:
     val = np.ravel(trace.traced(val))
-    if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) != 1):
-        raise ValueError("All dimensions of input must be of equal length")
     step = 1 + sum(int(np.prod(a.shape[axis:])) for axis in range(1, a.ndim))
     end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] * a.shape[1])
     places = np.arange(0, end, step)

@@ -31,8 +31,6 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
         return np.transpose(np.reshape(np.transpose(a), sizes[::-1]))
     if sizes.count(-1) == 1:
         known = math.prod(size for size in sizes if size != -1)
-        if not known or a.size % known:
-            raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
         sizes = tuple(a.size // known if size == -1 else size for size in sizes)
     return view(a, "reshape", {"shape": sizes})
 
@@ -50,8 +48,6 @@ def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
 def _transpose(trace: Trace, a: Any, axes: Any = None) -> Any:
     a = trace.traced(a)
     order = range(a.ndim)[::-1] if axes is None else np.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
-    if len(order) != a.ndim:
-        raise ValueError("axes don't match array")
     return view(a, "transpose", {"axes": tuple(order)}) if a.ndim > 1 else view(a, "reshape", {"shape": a.shape})
 
 
@@ -67,8 +63,6 @@ def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     a = trace.traced(a)
     whole = axis is None or (not a.ndim and axis in (0, -1))
     drop = tuple(i for i, extent in enumerate(a.shape) if extent == 1) if whole else axes_of(axis, a.ndim)
-    if any(a.shape[position] != 1 for position in drop):
-        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return np.reshape(a, tuple(extent for position, extent in enumerate(a.shape) if position not in drop))
 
 
@@ -99,8 +93,6 @@ def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, ca
 @implements(np.stack)
 def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
     pieces = [trace.traced(each) for each in arrays]
-    if not pieces:
-        raise ValueError("need at least one array to stack")
     if dtype is not None:
         pieces = [each.astype(dtype) for each in pieces]
     return trace.apply(primitive("stack"), pieces, {"axis": axes_of(axis, pieces[0].ndim + 1)[0]})

@@ -33,20 +33,14 @@ _ASSOCIATIVE = frozenset({"maximum", "minimum", "fmax", "fmin", "logaddexp", "lo
 
 @implements("reduce")
 def _reduce(
-    trace: Trace,
-    ufunc: Any,
-    array: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    trace: Trace, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **rest: Any
 ) -> Any:
+    where, initial = rest.pop("where", True), rest.get("initial")
     array = trace.traced(array) if dtype is None else trace.traced(array).astype(dtype)
     if not array.ndim and axis in (0, -1):
         # A number has no axis; NumPy's reductions take it along its first all the same.
         axis = None
-    rest = {} if initial is None else {"initial": initial}
+    rest = {} if initial is None else rest
     name = _REDUCTIONS.get(ufunc.__name__)
     if name is not None:
         return getattr(np, name)(array, axis=axis, keepdims=keepdims, where=where, **rest)

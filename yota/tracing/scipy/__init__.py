@@ -3,7 +3,6 @@
 from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     bands,
     compiled_methods,
-    discrepancies,
     distributions,
     factorisations,
     filters,

@@ -9,7 +9,8 @@ from yota.ir.linear_solvers import Banded
 from yota.tracing.current import current
 from yota.tracing.implementations import records
 from yota.tracing.numpy.linalg import hermitian
-from yota.tracing.scipy.factorisations import chosen, matrix, turned_like
+from yota.tracing.scipy.factorisations import chosen, turned_like
+from yota.tracing.scipy.scipy_linalg import matrix
 from yota.tracing.scipy.sparsetools import constant
 from yota.tracing.scipy.systems import system
 from yota.tracing.trace import Trace

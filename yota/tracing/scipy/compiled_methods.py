@@ -14,7 +14,6 @@ from typing import Any
 from yota.ir.callables import original
 from yota.tracing.dispatch import concrete
 from yota.tracing.implementations import records
-from yota.tracing.methods import is_tracer
 from yota.tracing.scipy.distribution_formulas import CONTINUOUS, by_formula, special
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -49,13 +48,11 @@ def _poisson_binom(trace: Trace, k: Any, args: Any, tp: Any) -> Any:
     return np.sum(np.where(chosen, mass, 0.0), axis=0)
 
 
-def _whole(trace: Trace, *values: Any) -> list[Any]:
-    """Whole numbers, which have no derivative."""
-    if any(trace.varies(each) for each in values):
-        raise trace.refuse(
-            "noncentral hypergeometric distributions have no derivative by counts.", "Pass whole numbers."
-        )
-    return [np.asarray(each._value() if is_tracer(each) else each, float) for each in values]
+_OF_URNS = "noncentral hypergeometric distributions have no derivative by counts."
+
+
+def _counts(trace: Trace, problem: str, *values: Any) -> list[Any]:
+    return [np.asarray(trace.fixed(each, problem, "Pass whole numbers."), float) for each in values]
 
 
 def _log_binomial(n: Any, k: Any) -> Any:
@@ -91,13 +88,13 @@ def _urn(self: Any, x: Any, first: Any, second: Any, drawn: Any, odds: Any) -> A
 
 @records(_DISCRETE, "_nchypergeom_gen._pmf")
 def _urn_mass(trace: Trace, self: Any, x: Any, M: Any, n: Any, N: Any, odds: Any) -> Any:
-    x, M, n, N = _whole(trace, x, M, n, N)
+    x, M, n, N = _counts(trace, _OF_URNS, x, M, n, N)
     return _urn(self, x, n, M - n, N, trace.traced(odds))
 
 
 @records(_DISCRETE, "_nchypergeom_gen._stats")
 def _urn_moments(trace: Trace, self: Any, M: Any, n: Any, N: Any, odds: Any, **_: Any) -> Any:
-    M, n, N = (each[..., None] for each in _whole(trace, M, n, N))
+    M, n, N = (each[..., None] for each in _counts(trace, _OF_URNS, M, n, N))
     each = np.arange(np.max(N, initial=0.0) + 1)
     mass = _urn(self, each, n, M - n, N, trace.traced(odds)[..., None])
     mean = np.sum(each * mass, axis=-1)
@@ -159,10 +156,7 @@ def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *ar
     is_mixed = not is_whole and bool(np.any(cond))
     sides: list[Any] = []
     kinds: list[Any] = []
-    for function, mine, seen, is_used in (
-        (f1, cond, chosen, is_whole or is_mixed),
-        (f2, ~cond, ~chosen, not is_whole),
-    ):
+    for function, mine, seen, is_used in ((f1, cond, chosen, is_whole or is_mixed), (f2, ~cond, ~chosen, not is_whole)):
         places = given if is_used else [np.ravel(each)[:0] for each in given]
         if is_mixed:
             some = tuple(each[0] for each in np.nonzero(seen))
@@ -212,10 +206,8 @@ def _studentized(name: str, trace: Trace, self: Any, *given: Any) -> Any:
 @records(_CONTINUOUS, "ksone_gen._pdf")
 def _smirnov_density(trace: Trace, self: Any, x: Any, n: Any) -> Any:
     """The derivative of Smirnov's sum, term by term."""
-    if trace.varies(n):
-        raise trace.refuse("scipy.stats.ksone has no derivative by its count.", "Pass a whole number.")
-    x = trace.traced(x)[..., None]
-    n = np.asarray(n._value() if is_tracer(n) else n, float)[..., None]
+    (n,), x = _counts(trace, "scipy.stats.ksone has no derivative by its count.", n), trace.traced(x)[..., None]
+    n = n[..., None]
     each = np.arange(np.max(n, initial=1.0))
     left = 1 - x - each / n
     among = (left > 0) & (each <= n)

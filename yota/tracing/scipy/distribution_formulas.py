@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from yota.tracing.implementations import records
-from yota.tracing.scipy.special import scipy_special
+from yota.tracing.scipy.special import scipy_special, whole
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -284,22 +284,10 @@ def _harmonic(first: Any, last: Any, a: Any) -> Any:
     return np.reshape(np.stack(sums), np.broadcast_shapes(np.shape(first), np.shape(last), np.shape(a)))
 
 
-def _whole(trace: Trace, value: Any) -> Any:
-    """Whole numbers, which have no derivative."""
-    variable = trace.lift(value)
-    if not trace.is_constant(variable):
-        raise trace.refuse("sums of powers have no derivative by their ends.", "Pass whole numbers.")
-    return trace.values[variable]
-
-
-@records(OWN, "_gen_harmonic")
+@records(OWN, "_gen_harmonic", "_normalized_gen_harmonic")
 def _gen_harmonic(trace: Trace, *args: Any) -> Any:
-    n, a = args
-    return _harmonic(1, _whole(trace, n), trace.traced(a))
-
-
-@records(OWN, "_normalized_gen_harmonic")
-def _normalized_gen_harmonic(trace: Trace, *args: Any) -> Any:
-    first, last, n, a = args
-    first, last, n, a = _whole(trace, first), _whole(trace, last), _whole(trace, n), trace.traced(a)
-    return _harmonic(first, last, a) / _harmonic(1, n, a)
+    """The sum from 1 to a whole number; normalized, what that from one to another is of it."""
+    *ends, n = (whole(trace, each, "the end of a sum of powers") for each in args[:-1])
+    a = trace.traced(args[-1])
+    total = _harmonic(1, n, a)
+    return _harmonic(ends[0], ends[1], a) / total if ends else total

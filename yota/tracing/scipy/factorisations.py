@@ -10,7 +10,7 @@ from yota.ir.semantics import AccessMap
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.numpy.linalg import completed, hermitian, with_zeros
-from yota.tracing.scipy.scipy_linalg import of_each
+from yota.tracing.scipy.scipy_linalg import matrix, of_each
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -20,7 +20,6 @@ from yota.tracing.untyped import np
 def _eigh(
     trace: Trace, a: Any, b: Any, lower: bool, eigvals_only: bool, subset_by_index: Any, subset_by_value: Any
 ) -> Any:
-    a = matrix(trace, "eigh", a)
     kept = ("i", subset_by_index) if subset_by_value is None else ("v", subset_by_value)
     kept = kept if kept[1] is not None else ("a", None)
     if eigvals_only:
@@ -75,7 +74,6 @@ def _reduced(trace: Trace, a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
 @of_each
 def _eig(trace: Trace, a: Any, right: bool, homogeneous_eigvals: bool, left: bool = False) -> Any:
     """SciPy's eigenvalues are complex in any case; left eigenvectors are those of the conjugate transpose."""
-    a = matrix(trace, "eig", a)
     values, vectors = np.linalg.eig(a)
     found = (vectors,) if right else ()
     if left:
@@ -108,7 +106,6 @@ def _eigvals(trace: Trace, a: Any, b: Any, homogeneous_eigvals: bool) -> Any:
 @records("scipy.linalg", "svd")
 @of_each
 def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
-    a = matrix(trace, "svd", a)
     if not compute_uv:
         return np.linalg.svdvals(a)
     u, s, vh = trace.ruled("linalg_svd", a, full_matrices=False)
@@ -121,7 +118,6 @@ def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
 @records("scipy.linalg", "qr")
 @of_each
 def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
-    a = matrix(trace, "qr", a)
     if mode not in ("economic", "full", "r"):
         raise trace.unrecorded(f"scipy.linalg.qr with mode={mode!r}", 'Pass mode="economic".')
     q, r, *order = _thin(trace, a, pivoting)
@@ -145,7 +141,6 @@ def _thin(trace: Trace, a: Any, pivoting: bool) -> tuple[Any, ...]:
 @of_each
 def _schur(trace: Trace, a: Any, output: str, sort: Any) -> Any:
     """From the eigenvectors, in the order of LAPACK's eigenvalues: the unitary factor of these."""
-    a = matrix(trace, "schur", a)
     if output in ("complex", "c"):
         a = a.astype(np.result_type(a.dtype, np.complex64))
     t, z = trace.ruled("_schur", a, output=output)
@@ -182,7 +177,6 @@ def _ldl(trace: Trace, A: Any, lower: bool, hermitian: bool) -> Any:
 @of_each
 def _rq(trace: Trace, a: Any, mode: str) -> Any:
     """From the other factorisation of the matrix with its axes from back to front, transposed."""
-    a = matrix(trace, "rq", a)
     height, width = a.shape
     if mode not in ("economic", "full", "r") or height > width or (mode == "full" and height < width):
         raise trace.unrecorded(f"scipy.linalg.rq of this shape with mode={mode!r}", 'Pass mode="economic".')
@@ -207,19 +201,10 @@ def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, pivoting: bool, conjug
 @of_each
 def _pinv(trace: Trace, a: Any, rtol: Any, lower: bool | None = None) -> Any:
     """With ``lower``, of a Hermitian matrix of which one triangle is read."""
-    a = matrix(trace, "pinv", a)
     cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
     if lower is None:
         return np.linalg.pinv(a, rcond=cutoff)
     return np.linalg.pinv(hermitian(trace, a, bool(lower)), rcond=cutoff, hermitian=True)
-
-
-def matrix(trace: Trace, name: str, a: Any) -> Any:
-    """One matrix of floating-point numbers."""
-    a = trace.traced(a)
-    if a.ndim != 2 or not a.size:
-        raise trace.unrecorded(f"scipy.linalg.{name} of anything but one matrix", "Write a loop.")
-    return a if a.dtype.kind in "fc" else a.astype(float)
 
 
 def _factors(trace: Trace, a: Any) -> Any:
@@ -236,7 +221,6 @@ def rows_of(trace: Trace, a: Any, order: Any) -> Any:
 @records("scipy.linalg", "lu")
 @of_each
 def _lu(trace: Trace, a: Any, permute_l: bool, p_indices: bool) -> Any:
-    a = matrix(trace, "lu", a)
     order, lower, upper = _factors(trace, a)
     if permute_l:
         return rows_of(trace, lower, order), upper
@@ -249,7 +233,6 @@ def _lu(trace: Trace, a: Any, permute_l: bool, p_indices: bool) -> Any:
 @records("scipy.linalg", "lu_factor")
 @of_each
 def _lu_factor(trace: Trace, a: Any) -> Any:
-    a = matrix(trace, "lu_factor", a)
     _, lower, upper = _factors(trace, a)
     height, width = a.shape
     below = np.tril(lower, -1)

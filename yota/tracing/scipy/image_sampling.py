@@ -86,20 +86,9 @@ def _sampled(trace: Trace, x: Any, places: Sequence[Any], order: int, mode: int,
 
 @records("scipy.ndimage._nd_image", "geometric_transform")
 def _transformed(
-    trace: Trace,
-    x: Any,
-    mapping: Any,
-    coordinates: Any,
-    matrix: Any,
-    offset: Any,
-    out: Any,
-    order: int,
-    mode: int,
-    cval: Any,
-    npad: int,
-    arguments: Any,
-    keywords: Any,
+    trace: Trace, x: Any, mapping: Any, coordinates: Any, matrix: Any, offset: Any, out: Any, *given: Any
 ) -> None:
+    order, mode, cval, npad, arguments, keywords = given
     x = trace.traced(x)
     if coordinates is not None:
         places = list(trace.traced(coordinates))

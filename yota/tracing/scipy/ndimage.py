@@ -158,17 +158,9 @@ _MOST = 4096
 
 @records(_COMPILED, "generic_filter")
 def _called(
-    trace: Trace,
-    x: Any,
-    function: Callable[..., Any],
-    footprint: Any,
-    out: Any,
-    mode: int,
-    cval: Any,
-    origins: Any,
-    arguments: Any,
-    keywords: Any,
+    trace: Trace, x: Any, function: Any, footprint: Any, out: Any, mode: int, cval: Any, origins: Any, *given: Any
 ) -> None:
+    arguments, keywords = given
     if math.prod(x.shape) > _MOST:
         raise trace.unrecorded(f"a function of more than {_MOST} neighbourhoods", "Write it with arrays.")
     found = _neighbours(trace, x, footprint, mode, cval, origins).astype(float, copy=False)

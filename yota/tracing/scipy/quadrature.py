@@ -117,27 +117,17 @@ be left to its last coefficients."""
 
 @calls_back("scipy.integrate", "quad")
 def _quad(
-    trace: Trace,
-    func: Callable[..., Any],
-    a: Any,
-    b: Any,
-    args: Any = (),
-    full_output: int = 0,
-    epsabs: float = 0.0,
-    epsrel: float = 0.0,
-    limit: int = 50,
-    points: Any = None,
-    **others: Any,
+    trace: Trace, func: Any, a: Any, b: Any, args: Any = (), full_output: int = 0, *rest: Any, **others: Any
 ) -> Any:
     """The integral, and a bound of its error, from a sum over nodes.
 
     The nodes are those that the values at hand need; a guard says whether others need more.
     """
-    args = args if isinstance(args, tuple) else (args,)
+    others.update(zip(("epsabs", "epsrel", "limit", "points", "weight", "wvar"), rest, strict=False))
+    args, points = args if isinstance(args, tuple) else (args,), others.pop("points", None)
     if others.pop("complex_func", False):
-        more = {**others, "points": points}
         parts = [
-            _quad(trace, lambda *given, part=part: part(func(*given)), a, b, args, full_output, **more)
+            _quad(trace, lambda *given, part=part: part(func(*given)), a, b, args, full_output, points=points, **others)
             for part in (np.real, np.imag)
         ]
         return tuple(real + 1j * imaginary for real, imaginary in zip(*parts, strict=True))
@@ -244,12 +234,8 @@ def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:
     return function(x) * ((b - a) * (2 * slope * part * (1 - part)))
 
 
-def _range(a: float, b: float) -> tuple[float, float]:
-    """Where the new variable ranges: short of where the old one is rounded to an end."""
-    return -_reach(a, b), _reach(b, a)
-
-
 def _reach(end: float, other: float) -> float:
+    """How far the new variable ranges towards an end: short of where the old one is rounded to that."""
     if not (math.isfinite(end) and end):
         return _WIDEST
     least = _ROUNDED * abs(end)
@@ -259,7 +245,7 @@ def _reach(end: float, other: float) -> float:
 
 def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -> list[float]:
     """The ends of panels on which the integrand is resolved, over the range where it is not negligible."""
-    grid = np.linspace(*_range(a, b), 145)
+    grid = np.linspace(-_reach(a, b), _reach(b, a), 145)
     seen = np.abs(integrand(grid))
     finite = np.isfinite(seen)
     if not finite.any():
@@ -318,20 +304,10 @@ _GRIDS = (8, 12, 18, 27)
 
 @calls_back("scipy.integrate", "tplquad")
 def _triple(
-    trace: Trace,
-    func: Callable[..., Any],
-    a: Any,
-    b: Any,
-    gfun: Any,
-    hfun: Any,
-    qfun: Any,
-    rfun: Any,
-    args: Any = (),
-    epsabs: float = 0.0,
-    epsrel: float = 0.0,
+    trace: Trace, func: Any, a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, *rest: Any, **named: Any
 ) -> Any:
     """By products of Gauss-Legendre rules, of which two must agree."""
-    last = None
+    args, last = rest[0] if rest else named.get("args", ()), None
     for count in _GRIDS:
         nodes, weights = np.polynomial.legendre.leggauss(count)
         axes = [np.ravel(each) for each in np.meshgrid(*[(nodes + 1) / 2] * 3, indexing="ij")]

@@ -44,14 +44,25 @@ def _joined(found: Sequence[Any], lead: tuple[int, ...]) -> Any:
 
 
 def of_each(form: Callable[..., Any]) -> Callable[..., Any]:
-    """``form`` of one matrix, for each of those that a stack of them holds too."""
+    """``form`` of one matrix of floating-point numbers, for each of those that a stack of them holds too."""
 
     @functools.wraps(form)
     def call(trace: Trace, a: Any, **keywords: Any) -> Any:
+        def one(each: Any) -> Any:
+            return form(trace, matrix(trace, form.__name__[1:], each), **keywords)
+
         a = trace.traced(a)
-        return stacked(lambda each: form(trace, each, **keywords), (a,)) if a.ndim > 2 else form(trace, a, **keywords)
+        return stacked(one, (a,)) if a.ndim > 2 else one(a)
 
     return call
+
+
+def matrix(trace: Trace, name: str, a: Any) -> Any:
+    """One matrix of floating-point numbers."""
+    a = trace.traced(a)
+    if a.ndim != 2 or not a.size:
+        raise trace.unrecorded(f"scipy.linalg.{name} of anything but one matrix", "Write a loop.")
+    return a if a.dtype.kind in "fc" else a.astype(float)
 
 
 @records("scipy.linalg", "solve")
@@ -238,11 +249,10 @@ def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
     return trace.ruled("solve_sylvester", a, np.conjugate(a.T), q)
 
 
-@records("scipy.linalg", "solve_sylvester")
-def _solve_sylvester(trace: Trace, a: Any, b: Any, q: Any) -> Any:
-    return trace.ruled("solve_sylvester", a, b, q)
+records("scipy.linalg", "solve_sylvester")(lambda trace, a, b, q: trace.ruled("solve_sylvester", a, b, q))
 
 
+@records("scipy.linalg", "solve_continuous_are", "solve_discrete_are", named=True)
 def _riccati(name: str, trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
     """SciPy's solution, and two of Newton's steps from there, which have the first and second derivative of the root.
 
@@ -254,24 +264,15 @@ def _riccati(name: str, trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
     more = max(a.shape[0] - b.shape[1], 0)
     inputs = np.pad(b, ((0, 0), (0, more)))
     weights = np.pad(r, ((0, more), (0, more))) + np.diag([0.0] * b.shape[1] + [1.0] * more)
-    found = trace.ruled(f"_{name}_riccati", a, inputs, q, weights)
-    solve = getattr(sys.modules["scipy.linalg"], f"solve_{name}_lyapunov")
+    kind = name.split("_")[1]
+    found = trace.ruled(f"_{kind}_riccati", a, inputs, q, weights)
+    solve = getattr(sys.modules["scipy.linalg"], f"solve_{kind}_lyapunov")
     back = np.conjugate(b.T)
     for _ in range(2):
-        if name == "continuous":
+        if kind == "continuous":
             gain = np.linalg.solve(r, back @ found)
         else:
             gain = np.linalg.solve(r + back @ found @ b, back @ found @ a)
         cost = q + np.conjugate(gain.T) @ r @ gain
-        found = solve(np.conjugate((a - b @ gain).T), -cost if name == "continuous" else cost)
+        found = solve(np.conjugate((a - b @ gain).T), -cost if kind == "continuous" else cost)
     return found
-
-
-@records("scipy.linalg", "solve_continuous_are")
-def _continuous_riccati(trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
-    return _riccati("continuous", trace, a, b, q, r)
-
-
-@records("scipy.linalg", "solve_discrete_are")
-def _discrete_riccati(trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
-    return _riccati("discrete", trace, a, b, q, r)

@@ -36,15 +36,14 @@ def _of_numpy(name: str, trace: Trace, x: Any, *args: Any, **keywords: Any) -> A
     return ufunc(x, *args, **keywords)
 
 
-def _plain(trace: Trace, value: Any, what: str) -> Any:
-    if is_traced(value) and not trace.is_constant(trace.lift(value)):
-        raise trace.refuse(f"{what} ranges over whole numbers and has no derivative.", "Pass an int.")
-    return value if not is_traced(value) else trace.values[trace.lift(value)]
+def whole(trace: Trace, value: Any, what: str) -> Any:
+    """A whole number, or an array of such, by which there is no derivative."""
+    return trace.fixed(value, f"{what} ranges over whole numbers and has no derivative.", "Pass whole numbers.")
 
 
 @records("scipy.special", "polygamma")
 def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
-    order = _plain(trace, n, "the order of scipy.special.polygamma")
+    order = whole(trace, n, "the order of scipy.special.polygamma")
     special = scipy_special()
     if np.ndim(order) == 0:
         if not order:
@@ -67,28 +66,21 @@ def _diric(trace: Trace, x: Any, n: Any) -> Any:
 
 @records("scipy.special", "multigammaln")
 def _multigammaln(trace: Trace, a: Any, d: Any) -> Any:
-    count = int(_plain(trace, d, "the dimension of scipy.special.multigammaln"))
+    count = int(whole(trace, d, "the dimension of scipy.special.multigammaln"))
     gammaln = scipy_special().gammaln
     return sum((gammaln(a - 0.5 * j) for j in range(count)), count * (count - 1) * 0.25 * math.log(math.pi))
 
 
 @records("scipy.special", "comb")
-def _comb(trace: Trace, N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    _inexact(trace, "comb", exact)
+def _comb(trace: Trace, N: Any, k: Any, *, repetition: bool = False) -> Any:
     if repetition:
         return np.where((k == 0) & (N >= 0), 1.0, _comb(trace, N + k - 1, k))
     return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().binom(N, k), 0.0)
 
 
 @records("scipy.special", "perm")
-def _perm(trace: Trace, N: Any, k: Any, exact: bool = False) -> Any:
-    _inexact(trace, "perm", exact)
+def _perm(trace: Trace, N: Any, k: Any) -> Any:
     return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().poch(N - k + 1, k), 0.0)
-
-
-def _inexact(trace: Trace, name: str, exact: bool) -> None:
-    if exact:
-        raise trace.refuse(f"scipy.special.{name} with exact=True is a whole number.", "Leave exact=True out.")
 
 
 @records("scipy.special", "logsumexp")
@@ -128,7 +120,7 @@ def _spherical(name: str, trace: Trace, n: Any, z: Any, derivative: bool = False
     """The form of a spherical Bessel function, whose derivative mixes both neighbouring orders."""
     sign, scale = 1 if name[-2] in "ik" else -1, -1 if name[-2] == "k" else 1
     # SciPy takes the whole part of an order, in the neighbouring orders of the derivative too.
-    n = np.asarray(_plain(trace, n, f"the order of scipy.special.{name}"), int)
+    n = np.asarray(whole(trace, n, f"the order of scipy.special.{name}"), int)
     ruled = functools.partial(_ruled, name)
     if not derivative:
         return ruled(trace, n, z)
@@ -140,7 +132,7 @@ def _spherical(name: str, trace: Trace, n: Any, z: Any, derivative: bool = False
 def _riccati_bessel(name: str, trace: Trace, n: Any, x: Any) -> Any:
     """The form of Riccati-Bessel functions of all orders up to one, with their derivatives."""
     spherical, x = getattr(scipy_special(), f"spherical_{name[-2:]}"), trace.traced(x)
-    orders = range(int(_plain(trace, n, f"the order of scipy.special.{name}")) + 1)
+    orders = range(int(whole(trace, n, f"the order of scipy.special.{name}")) + 1)
     found, slopes = (np.stack([spherical(each, x, derivative) for each in orders]) for derivative in (False, True))
     return x * found, found + x * slopes
 

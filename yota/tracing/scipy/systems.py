@@ -51,15 +51,7 @@ def _factor(
 
 
 @records("scipy.sparse.linalg", "spsolve_triangular")
-def _triangular(
-    trace: Trace,
-    A: Any,
-    b: Any,
-    lower: bool = True,
-    overwrite_A: bool = False,
-    overwrite_b: bool = False,
-    unit_diagonal: bool = False,
-) -> Any:
+def _triangular(trace: Trace, A: Any, b: Any, lower: bool = True, unit_diagonal: bool = False) -> Any:
     sparse = sys.modules["scipy.sparse"]
     diagonal = A.diagonal()
     if unit_diagonal:
