@@ -80,12 +80,10 @@ def entropy() -> list[tuple[Any, str, Any]]:
     if python is not None:
         source = "a generator of random without a seed"
         found.append((python, "_urandom", _noting(os.urandom, source)))
-        found.append((python.Random, "seed", _noting(python.Random.seed, source, only=_is_unseeded)))
+        found.append(
+            (python.Random, "seed", _noting(python.Random.seed, source, only=lambda _, a=None, *__, **___: a is None))
+        )
     return found
-
-
-def _is_unseeded(generator: Any, a: Any = None, *args: Any, **keywords: Any) -> bool:
-    return a is None
 
 
 @functools.cache

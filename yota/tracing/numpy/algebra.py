@@ -78,17 +78,14 @@ def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1, dtype: Any = None, k
     return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def _matrix_by_vector(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
-    return np.sum(trace.traced(x1) * trace.traced(x2)[..., None, :], axis=-1, dtype=dtype)
-
-
-def _vector_by_matrix(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
-    return np.sum(np.conjugate(trace.traced(x1))[..., None] * trace.traced(x2), axis=-2, dtype=dtype)
-
-
 if hasattr(np, "matvec"):
-    implements(np.matvec)(_matrix_by_vector)
-    implements(np.vecmat)(_vector_by_matrix)
+
+    @implements(np.matvec, np.vecmat, named=True)
+    def _with_vectors(name: str, trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
+        x1, x2 = trace.traced(x1), trace.traced(x2)
+        if name == "matvec":
+            return np.sum(x1 * x2[..., None, :], axis=-1, dtype=dtype)
+        return np.sum(np.conjugate(x1)[..., None] * x2, axis=-2, dtype=dtype)
 
 
 @implements(np.einsum)

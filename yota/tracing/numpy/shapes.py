@@ -133,14 +133,12 @@ def _from_dlpack(trace: Trace, x: Any, *, copy: bool | None = None, **_: Any) ->
     return x.copy("K") if copy else x[...]
 
 
+@records("scipy._lib.array_api_compat.common._helpers", "is_writeable_array")
+@records("sklearn.externals.array_api_compat.common._helpers", "is_writeable_array")
 def _is_writeable(trace: Trace, x: Any) -> bool:
     """Whether elements can be assigned to."""
     value = x._value() if is_tracer(x) else x
     return isinstance(value, np.ndarray) and bool(x.flags.writeable)
-
-
-for _package in ("scipy._lib", "sklearn.externals"):
-    records(f"{_package}.array_api_compat.common._helpers", "is_writeable_array")(_is_writeable)
 
 
 @records("numpy.lib._function_base_impl", "_get_indexes")

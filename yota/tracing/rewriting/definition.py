@@ -59,9 +59,8 @@ class Definition:
     @functools.cached_property
     def parts(self) -> Mapping[tuple[int, int, int, int], ast.AST]:
         """Parts by their place; of several at one place the innermost."""
-        return {
-            (each.lineno, each.end_lineno, each.col_offset, each.end_col_offset): each for each in _placed(self.tree)
-        }
+        placed: Any = (each for each in ast.walk(self.tree) if hasattr(each, "end_col_offset"))
+        return {(each.lineno, each.end_lineno, each.col_offset, each.end_col_offset): each for each in placed}
 
     def span(self, part: Any, name: str) -> Span:
         """Where a part of the source stands, in a function of that name."""
@@ -70,10 +69,6 @@ class Definition:
             for line, offset in ((part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset))
         )
         return Span(self.filename, part.lineno, name, begin, part.end_lineno, end)
-
-
-def _placed(tree: ast.AST) -> Iterator[Any]:
-    return (each for each in ast.walk(tree) if hasattr(each, "end_col_offset"))
 
 
 def _characters(filename: str, line: int, offset: int) -> int:

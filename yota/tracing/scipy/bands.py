@@ -68,23 +68,10 @@ def _solved(ab: Any, below: int, above: int, b: Any) -> Any:
     return system(trace, Banded(int(below), int(above)), data, right, (rows, columns), False)
 
 
-def _gbsv(kl: int, ku: int, ab: Any, b: Any, *_: Any, **__: Any) -> Any:
-    return ab, None, _solved(ab[kl:], kl, ku, b), 0
-
-
 def _gtsv(dl: Any, d: Any, du: Any, b: Any, *_: Any, **__: Any) -> Any:
     zero = np.zeros(1)
     ab = np.stack([np.concatenate([zero, du]), d, np.concatenate([dl, zero])])
     return None, d, du, _solved(ab, 1, 1, b), 0
-
-
-def _ptsv(d: Any, e: Any, b: Any, *_: Any, **__: Any) -> Any:
-    # The diagonal below the main one is given.
-    return d, e, _gtsv(e, d, np.conjugate(e), b)[3], 0
-
-
-def _pbsv(ab: Any, b: Any, lower: bool = False, **_: Any) -> Any:
-    return ab, _solved(_whole(ab, lower), len(ab) - 1, len(ab) - 1, b), 0
 
 
 def _whole(ab: Any, lower: bool) -> Any:
@@ -113,10 +100,6 @@ def _pbtrf(ab: Any, lower: bool = False, **_: Any) -> Any:
     return _band(factor if lower else np.conjugate(factor.T), ab, lower), 0
 
 
-def _pbtrs(ab: Any, b: Any, lower: bool = False, **_: Any) -> Any:
-    return _potrs(_definite(ab, lower), b, lower)
-
-
 def _potrs(c: Any, b: Any, lower: bool = False, **_: Any) -> Any:
     factor = (np.tril if lower else np.triu)(c)
     other = np.conjugate(factor.T)
@@ -125,12 +108,13 @@ def _potrs(c: Any, b: Any, lower: bool = False, **_: Any) -> Any:
 
 
 _KNOWN: dict[str, Callable[..., Any]] = {
-    "gbsv": _gbsv,
+    "gbsv": lambda kl, ku, ab, b, *_, **__: (ab, None, _solved(ab[kl:], kl, ku, b), 0),
     "gtsv": _gtsv,
-    "ptsv": _ptsv,
-    "pbsv": _pbsv,
+    # The diagonal below the main one is given.
+    "ptsv": lambda d, e, b, *_, **__: (d, e, _gtsv(e, d, np.conjugate(e), b)[3], 0),
+    "pbsv": lambda ab, b, lower=False, **_: (ab, _solved(_whole(ab, lower), len(ab) - 1, len(ab) - 1, b), 0),
     "pbtrf": _pbtrf,
-    "pbtrs": _pbtrs,
+    "pbtrs": lambda ab, b, lower=False, **_: _potrs(_definite(ab, lower), b, lower),
     "potrs": _potrs,
     "nrm2": np.linalg.norm,
     "swap": lambda x, y: (np.copy(y), np.copy(x)),

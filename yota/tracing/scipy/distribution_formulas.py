@@ -197,25 +197,30 @@ by_formula("_nbinom_skewness", lambda n, p: (2 - p) / np.sqrt(n * (1 - p)))
 by_formula("_nbinom_kurtosis_excess", lambda n, p: (p * p - 6 * p + 6) / (n * (1 - p)))
 
 
+by_formula(
+    "_nbinom_pmf",
+    lambda k, n, p: np.exp(n * np.log(p) + special("xlog1py")(k, -p) - special("betaln")(n, k + 1) - np.log(n + k)),
+)
+
+
 def _binomial(k: Any, n: Any, p: Any) -> Any:
     weights = special("xlogy")(k, p) + special("xlog1py")(n - k, -p)
     return np.exp(weights - special("betaln")(k + 1, n - k + 1) - np.log(n + 1))
 
 
-def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    return np.exp(n * np.log(p) + special("xlog1py")(k, -p) - special("betaln")(n, k + 1) - np.log(n + k))
-
-
 by_formula("_binom_pmf", _binomial)
-by_formula("_nbinom_pmf", _negative_binomial)
 for _name, _function in (("_binom_cdf", "betaincc"), ("_binom_sf", "betainc")):
     by_formula(_name, lambda k, n, p, name=_function: special(name)(np.floor(k) + 1, n - np.floor(k), p))
 for _name, _function in (("_nbinom_cdf", "betainc"), ("_nbinom_sf", "betaincc")):
     by_formula(_name, lambda k, n, p, name=_function: special(name)(n, np.floor(k) + 1, p))
-by_formula(
-    "_beta_pdf",
-    lambda x, a, b: np.exp(special("xlogy")(a - 1, x) + special("xlog1py")(b - 1, -x) - special("betaln")(a, b)),
-)
+
+
+def beta_density(a: Any, b: Any, x: Any) -> Any:
+    """The density of the beta distribution."""
+    return np.exp(special("xlogy")(a - 1, x) + special("xlog1py")(b - 1, -x) - special("betaln")(a, b))
+
+
+by_formula("_beta_pdf", lambda x, a, b: beta_density(a, b, x))
 by_formula("_beta_ppf", lambda p, a, b: special("betaincinv")(a, b, p))
 
 

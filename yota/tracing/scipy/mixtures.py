@@ -13,7 +13,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import FORMS, records
 from yota.tracing.methods import is_tracer
-from yota.tracing.scipy.distribution_formulas import OWN, by_formula, special
+from yota.tracing.scipy.distribution_formulas import OWN, beta_density, by_formula, special
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -76,13 +76,9 @@ def _ncx2_sf(x: Any, v: Any, c: Any) -> Any:
 # -- F -----------------------------------------------------------------------------------------------------
 
 
-def _beta_density(a: Any, b: Any, y: Any) -> Any:
-    return np.exp(special("xlogy")(a - 1, y) + special("xlog1py")(b - 1, -y) - special("betaln")(a, b))
-
-
 def _ncf_pdf(x: Any, a: Any, b: Any, c: Any) -> Any:
     y, slope = a * x / (a * x + b), a * b / np.square(a * x + b)
-    return slope * _mixed(0.5 * c, lambda j: _beta_density(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
+    return slope * _mixed(0.5 * c, lambda j: beta_density(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
 
 
 def _ncfdtr(a: Any, b: Any, c: Any, x: Any) -> Any:
@@ -116,7 +112,7 @@ def _nct_pdf(t: Any, v: Any, c: Any) -> Any:
     middle = np.exp(
         special("gammaln")(0.5 * v + 0.5) - special("gammaln")(0.5 * v) - 0.5 * np.log(math.pi * v) - 0.5 * c * c
     )
-    return np.where(t == 0, middle, slope * _student(sign * c, far, v, _beta_density))
+    return np.where(t == 0, middle, slope * _student(sign * c, far, v, beta_density))
 
 
 def _student_below(t: Any, v: Any, c: Any) -> Any:

@@ -19,10 +19,6 @@ def _cosine(u: Any, v: Any) -> Any:
     return 1 - np.sum(u * v, axis=-1) / sizes
 
 
-def _correlation(u: Any, v: Any) -> Any:
-    return _cosine(*(each - np.mean(each, axis=-1, keepdims=True) for each in (u, v)))
-
-
 def _canberra(u: Any, v: Any) -> Any:
     size = np.abs(u) + np.abs(v)
     return np.sum(np.where(size == 0, 0.0, np.abs(u - v) / np.where(size == 0, 1.0, size)), axis=-1)
@@ -30,10 +26,6 @@ def _canberra(u: Any, v: Any) -> Any:
 
 def _minkowski(u: Any, v: Any, p: Any = 2.0, w: Any = None) -> Any:
     return np.linalg.norm(u - v if w is None else np.asarray(w) ** (1 / p) * (u - v), p, axis=-1)
-
-
-def _mahalanobis(u: Any, v: Any, VI: Any) -> Any:
-    return np.sqrt(np.sum(np.matmul(u - v, VI) * (u - v), axis=-1))
 
 
 def _jensenshannon(u: Any, v: Any, base: Any = None) -> Any:
@@ -52,10 +44,10 @@ _METRICS: dict[str, Callable[..., Any]] = {
     "minkowski": _minkowski,
     "seuclidean": lambda u, v, V: np.sqrt(np.sum((u - v) ** 2 / V, axis=-1)),
     "cosine": _cosine,
-    "correlation": _correlation,
+    "correlation": lambda u, v: _cosine(*(each - np.mean(each, axis=-1, keepdims=True) for each in (u, v))),
     "canberra": _canberra,
     "braycurtis": lambda u, v: np.sum(np.abs(u - v), axis=-1) / np.sum(np.abs(u + v), axis=-1),
-    "mahalanobis": _mahalanobis,
+    "mahalanobis": lambda u, v, VI: np.sqrt(np.sum(np.matmul(u - v, VI) * (u - v), axis=-1)),
     "jensenshannon": _jensenshannon,
 }
 """Of arrays whose last axes are points, by the names of SciPy's metrics."""

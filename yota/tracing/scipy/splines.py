@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -249,13 +250,9 @@ def _fix_continuity(trace: Trace, c: Any, x: Any, order: int) -> None:
     step = (trace.traced(x)[1:-1] - x[:-2])[:, None]
     for power in range(int(order), -1, -1):
         row = len(c) - 1 - power
-        terms = [_chosen(len(c) - 1 - each, power) * c[each, :-1] * step ** (row - each) for each in range(row)]
+        terms = [math.comb(len(c) - 1 - each, power) * c[each, :-1] * step ** (row - each) for each in range(row)]
         increments = np.cumsum(sum(terms), axis=0)
         c[row, 1:] = c[row, :1] + increments
-
-
-def _chosen(count: int, of: int) -> float:
-    return float(np.prod([(count - each) / (each + 1) for each in range(of)]))
 
 
 @records("scipy.interpolate._ppoly", "evaluate_bernstein")
