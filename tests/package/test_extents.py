@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from yota.ir.catalog import primitive
-from yota.ir.extents import Extent, UndecidedError, factor
+from yota.ir.extents import Extent, UndecidedError, at_most, factor, tentative
 from yota.ir.indexing import Slice
 from yota.ir.infer import infer
 from yota.ir.types import TensorType
@@ -48,6 +48,32 @@ def test_comparisons() -> None:
     assert len({N, N + 0, M}) == 2
     with pytest.raises(UndecidedError, match="depends on how large"):
         bool(sorted(N.values)[1] < N)
+
+
+def test_comparisons_refuse_sizes_at_which_they_come_out_otherwise() -> None:
+    samples = samples_of(["N"], 340, 13)
+    size = Extent(tuple(each["N"] for each in samples.sizes), samples)
+
+    def demanded() -> list[str | None]:
+        found = [samples.whole(values) for values in samples.demands]
+        samples.demands.clear()
+        return found
+
+    assert size - 3 < size
+    assert size >= 1
+    assert not size < 0
+    assert not demanded()
+    assert size > 5
+    assert demanded() == ["N - 6"]
+    assert not size - 3 <= 3
+    assert demanded() == ["N - 7"]
+    assert int(size) > 5
+    assert not at_most(size, 3)
+    assert not at_most(3, size - 3)
+    assert at_most(0, size - 1)
+    with tentative():
+        assert size > 5
+    assert not demanded()
 
 
 def test_types_have_the_shapes_of_all_sizes() -> None:

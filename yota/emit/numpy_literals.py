@@ -118,7 +118,7 @@ def _slice(entry: Slice, extent: int) -> str:
         stop = "" if entry.stop is None else str(entry.stop)
         start = "" if entry.start == extent - 1 else str(entry.start)
     else:
-        start = str(entry.start) if entry.start else ""
+        start = "" if entry.start == 0 else str(entry.start)
         stop = "" if entry.stop == extent else str(entry.stop)
     return f"{start}:{stop}" + (f":{entry.step}" if entry.step != 1 else "")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from yota.errors import ArgumentError
@@ -43,13 +45,20 @@ class Sizes(Protocol):
     def text(self, values: tuple[int, ...]) -> Spelled:
         """The expression with ``values`` at the samples."""
 
+    def never_negative(self, values: Sequence[int]) -> bool:
+        """Whether the expression with ``values`` at the samples is certain to be 0 or more at all sizes from 1 on."""
+
+    def demand(self, values: Sequence[int]) -> None:
+        """Code holds only for sizes at which the expression with ``values`` at the samples is 0 or more."""
+
 
 class Extent(int):
     """An integer expression of named sizes.
 
     As an int it has the value at the first sample. The values at all samples stand for the expression: arithmetic
     with ints and other extents is exact, and its result is an extent again. Two extents are equal if they are so at
-    all samples; an order must be the same at all of them.
+    all samples. An order must be the same at all of them; sizes at which it is another one are refused by the code
+    that follows. What may be decided in either way, such as how code is laid out, compares ``int(extent)``.
 
     An f-string shows the expression in parentheses unless it is a name; `str` shows it without.
     """
@@ -91,7 +100,7 @@ class Extent(int):
         return not self == other
 
     def __bool__(self) -> bool:
-        return self._decided(map(bool, self.values))
+        return bool(self > 0 or self < 0)
 
     def __float__(self) -> float:
         raise UndecidedError(f"{self} has no value as a number of the tape, which is the same at all sizes")
@@ -102,26 +111,49 @@ class Extent(int):
     def __abs__(self) -> int:
         return extent_of([abs(value) for value in self.values], self.sizes)
 
-    def _decided(self, answers: Iterable[bool]) -> bool:
-        found = set(answers)
+    def _is_negative(self) -> bool:
+        """Whether it is below 0 at all samples; where it may be otherwise at further sizes, these are refused."""
+        found = {value < 0 for value in self.values}
         if len(found) > 1:
             raise UndecidedError(
                 f"the code depends on how large {self} is; fix the sizes, as in float64[100,3], or generate for NumPy "
                 '(target="numpy")'
             )
-        return found.pop()
+        is_negative = found.pop()
+        require(-1 - self if is_negative else self)
+        return is_negative
+
+    def _is_less(self, other: Any, *, swapped: bool = False) -> Any:
+        pairs = _pairs(self, other)
+        if pairs is None:
+            return NotImplemented
+        margin = extent_of([two - one if swapped else one - two for one, two in pairs], self.sizes)
+        return margin._is_negative() if isinstance(margin, Extent) else margin < 0
+
+    def __lt__(self, other: Any) -> Any:
+        return self._is_less(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._is_less(other, swapped=True)
+
+    def __le__(self, other: Any) -> Any:
+        found = self._is_less(other, swapped=True)
+        return found if found is NotImplemented else not found
+
+    def __ge__(self, other: Any) -> Any:
+        found = self._is_less(other)
+        return found if found is NotImplemented else not found
 
 
 def _method(name: str, *, swapped: bool = False) -> Callable[[Extent, Any], Any]:
-    """Arithmetic, whose results are extents, or a comparison, which must be the same at all samples."""
+    """Arithmetic, whose results are extents."""
     function: Callable[[int, int], int] = getattr(operator, name)
 
     def compute(self: Extent, other: Any) -> Any:
         pairs = _pairs(self, other)
         if pairs is None:
             return NotImplemented
-        found = [function(two, one) if swapped else function(one, two) for one, two in pairs]
-        return self._decided(map(bool, found)) if type(found[0]) is bool else extent_of(found, self.sizes)
+        return extent_of([function(two, one) if swapped else function(one, two) for one, two in pairs], self.sizes)
 
     return compute
 
@@ -139,8 +171,31 @@ def _pairs(one: Extent, other: Any) -> Sequence[tuple[int, int]] | None:
 for _name in ("add", "sub", "mul", "floordiv", "mod"):
     setattr(Extent, f"__{_name}__", _method(_name))
     setattr(Extent, f"__r{_name}__", _method(_name, swapped=True))
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(Extent, f"__{_name}__", _method(_name))
+
+
+_is_tentative: ContextVar[bool] = ContextVar("is_tentative", default=False)
+
+
+@contextmanager
+def tentative() -> Iterator[None]:
+    """Let comparisons refuse no sizes: they are made again for the code that is written."""
+    token = _is_tentative.set(True)
+    try:
+        yield
+    finally:
+        _is_tentative.reset(token)
+
+
+def require(number: int) -> None:
+    """Refuse sizes at which ``number`` is negative."""
+    if isinstance(number, Extent) and not _is_tentative.get() and not number.sizes.never_negative(number.values):
+        number.sizes.demand(number.values)
+
+
+def at_most(one: int, two: int) -> bool:
+    """Whether ``one`` is certain to be at most ``two``, at all sizes from 1 on."""
+    margin = two - one
+    return margin.sizes.never_negative(margin.values) if isinstance(margin, Extent) else margin >= 0
 
 
 def extent_of(values: Sequence[int], sizes: Sizes) -> int:

@@ -26,6 +26,13 @@ class Slice(Record):
         """The selected positions of an axis of ``extent`` elements."""
         return range(extent)[self.start : self.stop : self.step]
 
+    def ends(self) -> tuple[int, int]:
+        """The first place that it may take, and the one after the last."""
+        if self.step > 0:
+            assert self.stop is not None
+            return self.start, self.stop
+        return 0 if self.stop is None else self.stop + 1, self.start + 1
+
     def is_whole(self, extent: int) -> bool:
         """Whether it selects all of an axis of ``extent`` elements, in order."""
         return self.start == 0 and self.stop == extent and self.step == 1
@@ -34,7 +41,7 @@ class Slice(Record):
         """The number of selected elements of an axis."""
         stop = -1 if self.stop is None else self.stop
         found = -((self.start - stop) // self.step)
-        return max(0, found)
+        return max(found, 0)
 
     def __str__(self) -> str:
         stop = "" if self.stop is None else self.stop

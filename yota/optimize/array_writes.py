@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.extents import Extent, at_most
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.semantics import VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape, TapeBuilder
@@ -102,7 +103,7 @@ class Chain:
 
     base: the array before the first write.
     ops: the writes in their order.
-    rows: for a first index that is a number: positions of the writes there.
+    rows: for a first index that is a number, no size: positions of the writes there.
     wide: positions of the other writes.
     """
 
@@ -116,13 +117,13 @@ class Chain:
         position = len(self.ops)
         self.ops.append(op)
         first = op.keyword("index")[:1]
-        known = self.rows.setdefault(first[0], []) if first and isinstance(first[0], int) else self.wide
+        known = self.rows.setdefault(first[0], []) if first and type(first[0]) is int else self.wide
         known.append(position)
         return position
 
     def candidates(self, position: int, index: Index) -> Iterator[int]:
         """Positions up to ``position`` of writes that may meet ``index``, the latest first."""
-        if not index or not isinstance(index[0], int):
+        if not index or type(index[0]) is not int:
             return iter(range(position, -1, -1))
         both = (self.rows.get(index[0], []), self.wide)
         ahead = (reversed(known[: bisect_right(known, position)]) for known in both)
@@ -174,30 +175,48 @@ def is_basic(index: Index) -> bool:
 
 def meet(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
     """Whether two basic indices of an array of ``shape`` may share an element."""
-    return all(overlap(positions(a, n), positions(b, n)) for a, b, n in zip(one, two, shape, strict=True))
+    return all(_overlap(a, b, n) for a, b, n in zip(one, two, shape, strict=True))
 
 
 def covers(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
-    """Whether a basic index of an array of ``shape`` has all elements of another one."""
-    ranges = ((positions(a, n), positions(b, n)) for a, b, n in zip(one, two, shape, strict=True))
-    return all(
-        not there or (there[0] in here and there[-1] in here and (len(there) == 1 or there.step % here.step == 0))
-        for here, there in ranges
-    )
+    """Whether a basic index of an array of ``shape`` is certain to have all elements of another one."""
+    return all(_covers(a, b, n) for a, b, n in zip(one, two, shape, strict=True))
 
 
-def positions(entry: object, extent: int) -> range:
-    """What a number or slice covers of an axis."""
+def _covers(one: object, two: object, extent: int) -> bool:
+    if one in (two, Slice(0, extent)):
+        return True
+    here, there = as_slice(one), as_slice(two)
+    if is_sized(here, there):
+        (low, high), (least, most) = here.ends(), there.ends()
+        return here.step == 1 and at_most(low, least) and at_most(most, high)
+    own, other = here.positions(extent), there.positions(extent)
+    return not other or (other[0] in own and other[-1] in own and (len(other) == 1 or other.step % own.step == 0))
+
+
+def _overlap(one: object, two: object, extent: int) -> bool:
+    """Whether two entries may share an element of an axis; interleaved slices of the same step do not."""
+    here, there = as_slice(one), as_slice(two)
+    apart = here.start - there.start
+    if here.step == there.step and type(apart) is int and apart % here.step:
+        return False
+    if is_sized(here, there):
+        (low, high), (least, most) = here.ends(), there.ends()
+        return not (at_most(high, least) or at_most(most, low))
+    own, other = here.positions(extent), there.positions(extent)
+    if not own or not other:
+        return False
+    return max(own[0], own[-1]) >= min(other[0], other[-1]) and max(other[0], other[-1]) >= min(own[0], own[-1])
+
+
+def as_slice(entry: object) -> Slice:
+    """A number as the slice of one element; a slice as it is."""
     if isinstance(entry, Slice):
-        return entry.positions(extent)
+        return entry
     assert isinstance(entry, int)
-    return range(entry, entry + 1)
+    return Slice(entry, entry + 1)
 
 
-def overlap(one: range, two: range) -> bool:
-    """Whether two ranges may share a number; interleaved ones of the same step do not."""
-    if not one or not two:
-        return False
-    if one.step == two.step and (one.start - two.start) % one.step:
-        return False
-    return max(one[0], one[-1]) >= min(two[0], two[-1]) and max(two[0], two[-1]) >= min(one[0], one[-1])
+def is_sized(*parts: Slice) -> bool:
+    """Whether slices depend on named sizes, so that what they have in common may depend on them too."""
+    return any(isinstance(part.start, Extent) or isinstance(part.stop, Extent) for part in parts)

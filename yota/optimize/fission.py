@@ -30,7 +30,7 @@ def parted(rewriting: Rewriting, region: Region, operands: list[int]) -> _Parted
     What is left is a loop, with the operand of each input of its body but the first; and, by the number of an output of
     the body that was, the array of all its rows, which the loop no longer gives.
     """
-    if region.is_fixed and region.trips is not None and region.trips >= _FEWEST_TRIPS:
+    if region.is_fixed and region.trips is not None and int(region.trips) >= _FEWEST_TRIPS:
         return _Fission(rewriting, region, operands).parted() or (region, operands, {})
     return region, operands, {}
 
@@ -177,7 +177,7 @@ def _is_read_by_element(body: Tape, variable: int, readers: Sequence[Op]) -> boo
     type = body.types[variable]
     return (
         type.ndim > 0
-        and 0 < type.size <= _LARGEST
+        and 0 < int(type.size) <= _LARGEST
         and variable not in body.outputs
         and all(
             op.access == AccessMap.READ

@@ -235,7 +235,7 @@ def _join_of_one(case: Case) -> int | None:
 
 
 def _read_of_uniform(case: Case) -> int | None:
-    return _of_uniform(case) if len(case.operands) == 1 and case.type.size else None
+    return _of_uniform(case) if len(case.operands) == 1 and case.type.size != 0 else None
 
 
 EXACT: dict[str, tuple[Rule, ...]] = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from yota.ir.access_maps import viewed
+from yota.ir.extents import at_most
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pattern_shape
 from yota.ir.semantics import JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
-from yota.optimize.array_writes import covers, is_basic, positions
+from yota.optimize.array_writes import as_slice, covers, is_basic, is_sized, meet
 from yota.optimize.case import Case, Rule
 
 _LONGEST_WALK = 64
@@ -59,7 +60,7 @@ def compose(first: Index, second: Index) -> Index | None:
             continue
         assert isinstance(chosen, Slice)
         count, step = chosen.count(), entry.step * chosen.step
-        if not count:
+        if count == 0:
             return None
         start = entry.start + chosen.start * entry.step
         stop: int | None = start + (count - 1) * step + (1 if step > 0 else -1)
@@ -90,10 +91,12 @@ def _of_join(case: Case) -> int | None:
         return _one(case, inner.operands[position], index[:axis] + index[axis + 1 :])
     for source in inner.operands:
         extent = case.type_of(source).shape[axis]
-        if position < extent:
-            break
+        if at_most(position + 1, extent):
+            return _one(case, source, (*index[:axis], position, *index[axis + 1 :]))
+        if not at_most(extent, position):
+            break  # At some sizes it is here, at others behind.
         position -= extent
-    return _one(case, source, (*index[:axis], position, *index[axis + 1 :]))
+    return None
 
 
 def _one(case: Case, source: int, where: tuple[int, ...]) -> int | None:
@@ -153,7 +156,10 @@ def _within(written: object, read: object, extent: int) -> int | Slice | None:
     if written == read:
         return Slice(0, written.count())
     if isinstance(read, int):
-        covered = positions(written, extent)
+        if is_sized(written, as_slice(read)):
+            inside = written.step == 1 and covers((written,), (read,), (extent,))
+            return read - written.start if inside else None
+        covered = written.positions(extent)
         return covered.index(read) if read in covered else None
     return read if isinstance(read, Slice) and written == Slice(0, extent) else None
 
@@ -166,6 +172,9 @@ def _of_scatter(case: Case) -> int | None:
     indices = inner.keyword("indices")
     if len(indices) > _LONGEST_WALK or not all(isinstance(entry, int) for each in indices for entry in each):
         return None
+    shape = inner.keyword("shape")
+    if any(where != index and meet(where, index, shape) for where in indices):
+        return None  # They are one element at some sizes.
     hits = [piece for piece, where in zip(inner.operands, indices, strict=True) if where == index]
     if not hits:
         return case.constant(case.type.dtype.type(0))
@@ -208,9 +217,8 @@ def _written_whole(case: Case) -> int | None:
             return None
         axis, part = slab
         pieces.append((index, value))
-        covered += len(part)
-        # Extents of named sizes are compared where the pieces are put together.
-        if covered >= int(case.type.shape[axis]):
+        covered += part.count()
+        if covered == case.type.shape[axis]:
             return _joined(case, pieces)
         earlier = case.definition(array, "setitem") if case.single(array) else None
         if earlier is None:
@@ -234,8 +242,7 @@ def _added_everywhere(case: Case) -> int | None:
 
 def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
     """The pieces put together, if they lie side by side and fill the array."""
-    shape, found = case.type.shape, dict[int, tuple[int, int]]()
-    axis = None
+    shape, found, axis = case.type.shape, dict[int, tuple[int, int]](), None
     for index, value in pieces:
         slab = _slab(index, shape)
         if slab is None or axis not in (None, slab[0]) or case.type_of(value).dtype != case.type.dtype:
@@ -243,22 +250,26 @@ def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
         axis, part = slab
         if part.start in found:
             return None
-        found[part.start] = part.stop, value
-    starts = sorted(found)
-    if axis is None or [0, *(found[start][0] for start in starts)] != [*starts, shape[axis]]:
+        found[part.start] = part.start + part.count(), value
+    joined, start = list[int](), 0
+    while axis is not None and start in found:
+        stop, value = found.pop(start)
+        joined.append(_piece(case, axis, start, stop, value))
+        start = stop
+    if axis is None or found or start != shape[axis]:
         return None
-    return case.make("concatenate", [_piece(case, axis, start, *found[start]) for start in starts], {"axis": axis})
+    return case.make("concatenate", joined, {"axis": axis})
 
 
-def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, range] | None:
+def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, Slice] | None:
     """The one axis along which an index takes a part, and which part; None if there is no such axis."""
     if len(index) != len(shape):
         return None
     parts = [k for k, (entry, extent) in enumerate(zip(index, shape, strict=True)) if entry != Slice(0, extent)]
     if len(parts) != 1 or not isinstance(index[parts[0]], int | Slice):
         return None
-    covered = positions(index[parts[0]], shape[parts[0]])
-    return (parts[0], covered) if covered and covered.step == 1 else None
+    part = as_slice(index[parts[0]])
+    return None if part.step != 1 or part.count() == 0 else (parts[0], part)
 
 
 def _piece(case: Case, axis: int, start: int, stop: int, value: int) -> int:

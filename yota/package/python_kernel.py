@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from yota.emit.numpy_literals import dtype_text, tuple_text
-from yota.emit.targets.generated import FIXED, Opening, Source
+from yota.emit.targets.generated import Opening, Source
 from yota.emit.targets.numpy import generate
 from yota.errors import CodegenError, YotaError
 from yota.ir import choices, factors, incomplete, integrals, orders
@@ -85,14 +85,13 @@ class Kernel:
     sizes: tuple[str, ...] = ()
 
 
-def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False, opening: Opening = FIXED) -> Kernel:
+def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False) -> Kernel:
     """The kernel of ``tape``; its constants go to ``constants``.
 
     Raises CodegenError if the tape calls something that only this process has.
     """
     _refuse_solvers(tape)
-    source = generate(run(tape, strict=strict), strict=strict, opening=opening)
-    return cut(source, name, constants, opening.sizes)
+    return cut(generate(run(tape, strict=strict), strict=strict), name, constants)
 
 
 def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = ()) -> Kernel:
@@ -208,13 +207,15 @@ def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Cons
     """
     tape, varying = sized.separated(tapes)
     _refuse_solvers(tape)
+    tape = run(tape, strict=sized.strict)
+    sized.decided()
     checks: tuple[str, ...] = ()
     # Sizes for which the function has no value are refused.
     if failed := sized.conditions.failed("or", 2):
         checks = (f"if {failed}:", f'    raise ValueError("sizes must be {sized.conditions.described(2)}")')
     made, values = [each.text for each in varying], [each.values for each in varying]
     opening = Opening(sized.samples.names, checks, tuple(made), tuple(values))
-    return kernel_of(tape, name, constants, strict=sized.strict, opening=opening)
+    return cut(generate(tape, strict=sized.strict, opening=opening), name, constants, opening.sizes)
 
 
 _ANALYTIC = frozenset(

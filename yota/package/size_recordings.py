@@ -32,7 +32,8 @@ from yota.transform.sizes.generalise import (
     generalised,
     held,
 )
-from yota.transform.sizes.size_branches import Branches, place_of, with_literals
+from yota.transform.sizes.literal_sizes import with_literals
+from yota.transform.sizes.size_branches import Branches, place_of
 from yota.transform.sizes.size_expressions import Samples, samples_of
 
 _FIRST, _FIRST_OF_LOOPS = 5, 13
@@ -88,6 +89,12 @@ class Sized:
         if self.is_checked:
             demand([subject.tape for subject in self.subjects], found.demand)
         return found
+
+    def decided(self) -> None:
+        """Add to the conditions what code was decided by."""
+        for values in self.large.demands:
+            text = self.large.whole(values)
+            self.conditions.require([evaluated(text or "", size) for size in self.samples.sizes])
 
     def clips(self, size: Mapping[str, int]) -> bool:
         """Whether a part of an array may have another length at this size than its formula says."""

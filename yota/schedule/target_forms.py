@@ -170,7 +170,7 @@ def _is_sparse(tape: Tape, op: Op) -> bool:
     if any(GATHER in index for index in op.keyword("indices")):
         return True
     written = sum(tape.types[piece].size for piece in op.operands)
-    return _SPARSE * written <= tape.types[op.result].size
+    return _SPARSE * int(written) <= int(tape.types[op.result].size)
 
 
 def _deposit(tape: Tape, op: Op, scatters: dict[int, Op]) -> Op | None:
@@ -215,7 +215,7 @@ def _count(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:
 
 def _ties(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:
     """A number where an array has its extremum, and zero elsewhere."""
-    if not op.semantics.chooses or tape.types[op.result].size < _LEAST:
+    if not op.semantics.chooses or int(tape.types[op.result].size) < _LEAST:
         return None
     mask, number, zero = op.operands
     value, type = tape.constants.get(zero), tape.types[op.result]

@@ -111,7 +111,7 @@ def body_of(
     counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
     tape = in_place(without_dead(with_places(tape, {entry.variable for entry in made}, counting)))
     for entry in tape.inputs:
-        if not tape.types[entry.variable].size:
+        if tape.types[entry.variable].size == 0:
             raise CodegenError(f"{entry.name} has no elements, and C has no arrays without any")
     places = {entry.variable for entry in tape.inputs[len(inputs) :] if tape.types[entry.variable].shape}
     definition = tape.definitions().get
@@ -198,7 +198,7 @@ class _Function:
 
     def _made(self, made: Made) -> Statement:
         """The definition of what is computed from sizes."""
-        if made.count:
+        if made.count != 0:
             return self._allocated(made.kind, made.name, made.count)
         return Define(made.kind, made.name, made.text)
 
@@ -241,7 +241,7 @@ class _Function:
         kind = self.language.type(type.dtype)
         if not type.shape:
             return Variable(kind, name)
-        if type.size * type.dtype.itemsize <= self.sizes.on_stack:
+        if int(type.size) * type.dtype.itemsize <= self.sizes.on_stack:
             return Room(kind, name, type.size)
         return self._allocated(kind, name, type.size)
 

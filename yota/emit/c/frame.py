@@ -141,11 +141,11 @@ class Frame:
         cleared: list[Statement] = []
         for root in filter(self.is_private, self.group.roots):
             type = self.tape.types[root.variable]
-            name, size, neutral = self.results[root.variable], max(1, type.size), self.neutral(root.merge)
-            part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
+            name, size, neutral = self.results[root.variable], max(1, type.size, key=int), self.neutral(root.merge)
+            part = f"{name}_parts[at + part * {size}]" if size != 1 else f"{name}_parts[part]"
             (joined,) = self.needs.language.printed([self.joined(root.merge, type.dtype, "so_far", part)])
             found.append(Partial(name, c_type(type.dtype), size, joined))
-            if type.shape or size > 1:
+            if type.shape or size != 1:
                 cleared.append(Fill(name, size, neutral, root.merge == "sum"))
             else:
                 cleared.append(Assign(self.needs.language.result(name), neutral))
@@ -214,7 +214,7 @@ def streams(frame: Frame, sinks: Sequence[Sink]) -> tuple[list[Stream], int]:
     runs = [run for each in by_result.values() for run in _runs(each, frame.axes[0])]
     size = sum(len(run) * run[0].dtype.itemsize for run in runs)
     rounds = next((each for each in _ROUNDS if size * each <= _AT_HAND), 0)
-    if size * math.prod(frame.group.extents) < _LARGE or not rounds:
+    if size * int(math.prod(frame.group.extents)) < _LARGE or not rounds:
         return [], 0
     frame.needs.parts.add(("past_caches", "uint8"))
     return [_stream(frame, run) for run in runs], rounds

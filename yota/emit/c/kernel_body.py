@@ -15,6 +15,7 @@ from yota.emit.c.lines import Writer
 from yota.emit.c.nest import Nest
 from yota.emit.tree import Assign, Fill, Statement
 from yota.errors import ScheduleError
+from yota.ir.extents import require
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 from yota.schedule.nests.groups import Group
@@ -165,10 +166,7 @@ class BodyWriter(Frame):
         for root in self.group.roots:
             for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
                 own.update({*places, extent})
-        found = regions(self.group.extents, cuts)
-        for start, stop in itertools.chain.from_iterable(found):
-            self.needs.demand(stop - start)
-        return found
+        return regions(self.group.extents, cuts)
 
     def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
         pull = Pull(self.tape, self.plan.definitions, self.plan.leaves, dict(enumerate(box)), LIMIT, self.strides)
@@ -262,7 +260,7 @@ class BodyWriter(Frame):
         for root in self.group.roots:
             places = sorted((sink.offset.constant for sink in sinks if sink.root is root), key=int)
             for one, other in itertools.pairwise(places):
-                self.needs.demand(other - one - 1)
+                require(other - one - 1)
 
     def _told(self, sink: Sink, text: str) -> str:
         """The text of what is stored; another dialect of C may have to say that it is nothing."""
@@ -275,7 +273,7 @@ class BodyWriter(Frame):
             own = [sink for sink in sinks if sink.root is root]
             zeros = sum(pull.values.is_literal(sink.value, 0) for sink in own)
             if zeros > 8 or root.scattered or root.places is not None:
-                size = max(1, self.tape.types[root.variable].size)
+                size = max(1, self.tape.types[root.variable].size, key=int)
                 found[root.variable] = Fill(self.results[root.variable], size, self.neutral("sum"), True)
         return found
 

@@ -120,7 +120,7 @@ def plan_kernel(
     body.run()
     found, results = body.arrays, body.results
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
-    parallel = body.work >= _WORTH_THREADS and body.outer > 1
+    parallel = body.work >= _WORTH_THREADS and int(body.outer) > 1
     shares = tuple(body.partials) if parallel else ()
     arguments = tuple(argument_of(found[v], tape.types[v], v in body.reads) for v in inputs)
     written = tuple(

@@ -23,7 +23,6 @@ _LONGEST = 84
 class Needs:
     """What the lines of a file rely on.
 
-    required: called with numbers that come from sizes and must not be negative.
     device: on the GPU, what joins threads and what numbers of 16 bits and places rely on.
     """
 
@@ -31,13 +30,7 @@ class Needs:
     parts: set[tuple[str, str]] = field(default_factory=set)
     device: set[str] = field(default_factory=set)
     complex: bool = False
-    required: Callable[[Extent], None] = lambda number: None
     language: Language = C
-
-    def demand(self, number: int) -> None:
-        """Say that ``number`` must not be negative, if it comes from sizes."""
-        if isinstance(number, Extent):
-            self.required(number)
 
 
 def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, str] | None = None) -> str:
@@ -48,8 +41,8 @@ def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, s
         sign = "-" if coefficient < 0 else "+"
         text = name if abs(coefficient) == 1 else f"{factor(abs(coefficient))} * {name}"
         parts.append((sign, text))
-    if offset.constant or not parts:
-        sign, number = ("-" if offset.constant < 0 else "+"), abs(offset.constant)
+    if offset.constant != 0 or not parts:
+        sign, number = ("-", -offset.constant) if int(offset.constant) < 0 else ("+", offset.constant)
         parts.append((sign, factor(number) if sign == "-" else str(number)))
     sign, text = parts[0]
     found = f"-{text}" if sign == "-" else text
@@ -268,4 +261,4 @@ def _ending(offset: Linear, place: str) -> str:
     sizes = {name for number in extents_in(numbers) for name in number.word.split("_")}
     words = place.rstrip("])").replace("(", "").split()
     counters = "".join(word for word in words if word.isalpha() and word not in sizes)
-    return f"_{counters}{constant}" if offset.constant > 0 else f"_{counters}"
+    return f"_{counters}{constant}" if int(offset.constant) > 0 else f"_{counters}"

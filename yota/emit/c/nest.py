@@ -104,7 +104,7 @@ class Nest:
         scattered = [sink for sink in self.sinks if innermost and sink.root.scattered]
         lines: list[Statement] = []
         low, high = self.box[self.axes[depth]]
-        if self.several and high <= low + 1:
+        if self.several and int(high - low) <= 1:
             # A loop of one round: its counter is a number in every index already.
             inner = self._at(depth + 1)
             if innermost:

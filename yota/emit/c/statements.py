@@ -62,7 +62,7 @@ class Sizes:
 def put_in_place(made: Sequence[Made], language: Language) -> list[Statement]:
     """Statements that compute arrays; those in the same loops run in them together."""
     found: list[Statement] = []
-    arrays = (each for each in made if each.count)
+    arrays = (each for each in made if each.count != 0)
     for (loops, counted), group in itertools.groupby(arrays, key=lambda each: (each.loops, each.counted)):
         body: list[Statement] = [each.element for each in group if each.element is not None]
         body += [Assign("at", "1", "+=")] if counted else []

@@ -160,7 +160,7 @@ class CudaBody(BodyWriter):
         assert root.reduction is not None
         over = root.reduction.keyword("axis")
         shape = tuple(extent for axis, extent in enumerate(root.shape) if axis not in over)
-        whole = tuple((0, max(2, extent)) for extent in root.extents)
+        whole = tuple((0, max(2, extent, key=int)) for extent in root.extents)
         offsets: dict[Linear, None] = {}
         for lane in root.lanes:
             point = root.point(lane, whole)
@@ -208,7 +208,7 @@ class CudaBody(BodyWriter):
                 continue
             if start:
                 tests.append(f"{start!s} <= {counter}")
-            if stop < extent:
+            if stop != extent:
                 tests.append(f"{counter} < {stop!s}")
         return " && ".join(tests)
 

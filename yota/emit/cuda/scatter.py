@@ -273,7 +273,7 @@ def join_places(name: str, places: Sequence[Place], count: int, threads: int, *,
     Raises CodegenError if there are too many.
     """
     rows = math.prod(each.extent for each in places)
-    if rows >= MOST or count >= MOST:
+    if max(int(rows), int(count)) >= MOST:
         raise CodegenError(f"pieces are added at {rows} places, more than kernels that need no library can sort")
     row = ""
     for each in places:

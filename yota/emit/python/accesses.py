@@ -145,7 +145,7 @@ class _Loop:
             whole = self._whole(variable, variable, WHOLE)
             if variable in self.local:
                 reads = (self._whole(variable, variable),)
-            elif self.types[variable].size > 1:
+            elif self.types[variable].size != 1:
                 first = self.firsts.get(variable)
                 rows = (0, self._length(variable, first)) if first is not None else WHOLE
                 reads = (self._whole(variable, Unfinished(variable), rows),)

@@ -34,7 +34,7 @@ def product(call: Call) -> Call:
     if left.ndim != 2 or right.ndim != 2 or left.dtype != right.dtype:
         return call
     (rows, inner), columns = left.shape, right.shape[1]
-    if inner == 1 and rows > 1 and columns > 1:
+    if inner == 1 and min(int(rows), int(columns)) > 1:
         return replace(call, op=replace(call.op, primitive=primitive("multiply")))
     count = rows * inner * columns
     small = not isinstance(count, Extent) and count <= _MOST_PRODUCTS and rows >= _FEWEST_ROWS and columns > 1
@@ -65,7 +65,7 @@ def column_sums(call: Call, count: int, cut: str = "") -> str | None:
         or type.dtype.char not in "fd"
     ):
         return None
-    if type.shape[-1] < 2 or count < _FEWEST_SUMMED or call.type.dtype != type.dtype:
+    if int(type.shape[-1]) < 2 or count < _FEWEST_SUMMED or call.type.dtype != type.dtype:
         return None
     rows = call.operands[0] if type.ndim == 2 else f"{owner(call.operands[0])}.reshape(-1, {type.shape[-1]})"
     return f"np.matmul({call.ones(count, type.dtype)}{cut}, {rows})"
@@ -101,7 +101,7 @@ def _sums_short_rows(call: Call) -> bool:
         return False
     if not 2 <= type.shape[-1] <= _LONGEST_ROW:
         return False
-    return type.shape[-2] >= _FEWEST_SUMMED * (1 if type.ndim == 2 else 8)
+    return int(type.shape[-2]) >= _FEWEST_SUMMED * (1 if type.ndim == 2 else 8)
 
 
 def _row_sums(call: Call) -> str:

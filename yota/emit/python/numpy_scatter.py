@@ -10,10 +10,9 @@ import numpy as np
 from yota.emit.numpy_literals import brackets, is_whole, tuple_text
 from yota.emit.python.op_call import Call, owner
 from yota.ir.access_maps import pieces
-from yota.ir.extents import extents_in
 from yota.ir.indexing import GATHER, NEWAXIS, Index
 from yota.ir.types import TensorType
-from yota.optimize.array_writes import overlap, positions
+from yota.optimize.array_writes import meet
 
 _SHORT_ROW = 4
 
@@ -36,7 +35,7 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
     A piece that meets no earlier one is written, not added, if ``out`` is ``empty`` of anything else.
     """
     lines: list[str] = []
-    boxes: list[list[range]] = []
+    boxes: list[Index] = []
     written, plain = 0, empty
     operands = list(zip(call.operands, call.types, strict=True))
     for number, numbers, index in pieces(call.op):
@@ -50,11 +49,8 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
                 lines += _gathered_addition(call, out, index, place, arrays, operands[number], plus=plus)
             plain = False
             continue
-        entries = [entry for entry in index if entry is not NEWAXIS]
-        box = [positions(entry, extent) for entry, extent in zip(entries, call.type.shape, strict=True)]
-        # Where places depend on sizes, they are apart at some and overlap at others.
-        sized = boxes and next(extents_in((index, call.type.shape)), None) is not None
-        apart = plain and not sized and not any(all(map(overlap, box, other)) for other in boxes)
+        box = tuple(entry for entry in index if entry is not NEWAXIS)
+        apart = plain and not any(meet(box, other, call.type.shape) for other in boxes)
         boxes.append(box)
         written += piece.size if apart else 0
         lines.append(f"{out}{place} {'=' if apart else '+='} {text}")
@@ -94,7 +90,7 @@ def _gathered_addition(
     usual = leading and whole and len(index) == len(shape) and type.shape == spread + shape[count:]
     if not usual or not call.type.size or (len(shape) == 1 and len(spread) == 1):
         return [f"np.add.at({out}, {_index_tuple(place)}, {text})"]
-    if len(shape) == 2 and count == len(spread) == 1 and shape[1] <= _SHORT_ROW and text.isidentifier():
+    if len(shape) == 2 and count == len(spread) == 1 and int(shape[1]) <= _SHORT_ROW and text.isidentifier():
         return [f"for column in range({shape[1]}):", f"    np.add.at({out}[:, column], {first}, {text}[:, column])"]
     row = math.prod(shape[count:])
     if count == 1:
@@ -103,7 +99,7 @@ def _gathered_addition(
     else:
         texts = tuple_text(text for text, _ in arrays)
         flat = f'np.ravel_multi_index({texts}, {tuple_text(shape[:count])}, mode="wrap")'
-    if row > 1 or count < len(shape):
+    if row != 1 or count < len(shape):
         wide = ".astype(np.int64)" if found.dtype.itemsize < 8 and count == 1 else ""
         flat = f"({owner(flat)}{wide}[..., None] * {row} + np.arange({row}))"
     target = f"{out}.reshape(-1)" if len(shape) > 1 else out

@@ -49,7 +49,7 @@ class AllSizes:
         each = [dict(recorded(one, self.request.wanted, whole=whole, scalar=False)) for one in self.subjects]
         tape, made = self.prepared([subject.tape for subject in self.subjects])
         subject = replace(self.subjects[0], tape=tape)
-        writer = self.writer(self.request, subject, self.sizes, lambda number: self.conditions.demand(number.values))
+        writer = self.writer(self.request, subject, self.sizes)
         recordings: dict[str, Recording] = {}
         for word in each[0]:
             if word == "value":
@@ -59,6 +59,8 @@ class AllSizes:
             writer.made[id(recordings[word].tape)] = made
         writer.fill(recordings.items())
         writer.guards = self.subjects[0].tape.guards
+        for values in self.samples.demands:
+            self.conditions.demand(values)
         self.finish(writer)
         writer.condition = self.conditions.described()
         return writer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from yota.emit.language import Language, filled
 from yota.emit.names import Names
 from yota.emit.tree import Assign, Fill, Rows, Statement
 from yota.errors import CodegenError
-from yota.ir.extents import Extent
 from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
@@ -62,14 +61,13 @@ class FileWriter:
         request: Request,
         subject: Subject,
         sizes: tuple[str, ...] = (),
-        required: Callable[[Extent], None] = lambda number: None,
     ) -> None:
         self.request, self.subject, self.sizes = request, subject, sizes
         self.language = language_of(request.target)
         self.file_names = self.language.file_names()
         self.title = self.file_names.fresh(called(request.wish))
         self.summary = summary(request.call.function)
-        needs = Needs(required=required, language=self.language)
+        needs = Needs(language=self.language)
         self.shared = Shared(self.file_names, needs, Tables(self.file_names, self.tables_in or self.language))
         self.inputs: tuple[Parameter, ...] = ()
         names = self.names(self.title, *self.further)
@@ -258,7 +256,7 @@ class FunctionWriter(FileWriter):
         vector, product = row.inputs[-1], row.results[0]
         size, inputs = vector.type.size, tuple(each.name for each in self.inputs)
         names = self.names(name, matrix.name)
-        heap = size * vector.type.dtype.itemsize > self._made(found.tape).on_stack
+        heap = int(size) * vector.type.dtype.itemsize > self._made(found.tape).on_stack
         rows = Rows(
             self.language.type(vector.type.dtype), names.fresh("unit"), names.fresh("row"), size, product.type.size,
             heap, row.name, (*self.sizes, *inputs), matrix.name,

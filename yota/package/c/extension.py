@@ -104,7 +104,7 @@ def _wrapped(function: Function) -> KernelPlan:
         ),
         lines=(),
         work=0,
-        released=size >= _WORTH_RELEASING,
+        released=int(size) >= _WORTH_RELEASING,
         runs=function.name,
         failure=_RAISE,
     )

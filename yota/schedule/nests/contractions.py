@@ -57,7 +57,7 @@ def multiplies_matrices(tape: Tape) -> bool:
             variables = (*op.operands, op.result)
             shapes = [tape.types[each].shape for each in variables]
             large = [
-                {letter for letter, extent in zip(own, shape, strict=True) if extent > _SHORT}
+                {letter for letter, extent in zip(own, shape, strict=True) if int(extent) > _SHORT}
                 for own, shape in zip([*found[0], found[1]], shapes, strict=True)
             ]
             if len(set().union(*large)) > max(map(len, large)):
@@ -89,10 +89,11 @@ def _repeated(tape: Tape) -> set[int]:
     """Variables whose elements take part in more elements of a result than one."""
     found: set[int] = set()
     for op in reversed(tape.ops):
-        size = tape.types[op.result].size
+        size = int(tape.types[op.result].size)
         for operand in op.operands:
-            wider = op.primitive.elementwise and tape.types[operand].size < size
-            if wider or (is_view(op, tape.types) and (op.result in found or tape.types[operand].size < size)):
+            is_smaller = int(tape.types[operand].size) < size
+            wider = op.primitive.elementwise and is_smaller
+            if wider or (is_view(op, tape.types) and (op.result in found or is_smaller)):
                 found.add(operand)
     return found
 
@@ -107,10 +108,10 @@ def _is_small(tape: Tape, op: Op, largest: int | None = None) -> bool:
     extents: dict[str, int] = {}
     for operand, own in zip(op.operands, found[0], strict=True):
         extents.update(zip(own, tape.types[operand].shape, strict=True))
-    summed = math.prod(extent for letter, extent in extents.items() if letter not in found[1])
+    summed = math.prod(int(extent) for letter, extent in extents.items() if letter not in found[1])
     if largest is not None:
-        return summed > 0 and math.prod(extents.values()) <= largest
-    return 0 < summed <= _SHORT and math.prod(extents.values()) <= _SMALL
+        return summed > 0 and math.prod(map(int, extents.values())) <= largest
+    return 0 < summed <= _SHORT and math.prod(map(int, extents.values())) <= _SMALL
 
 
 def _letters(tape: Tape, op: Op) -> tuple[list[str], str] | None:

@@ -179,7 +179,7 @@ class _Planner:
                 wanted.extend(op.operands)
             elif op.access == AccessMap.REDUCTION:
                 shape = self.types[op.operands[0]].shape
-                if math.prod(shape[axis] for axis in op.keyword("axis")) > LONGEST_UNROLLED:
+                if math.prod(int(shape[axis]) for axis in op.keyword("axis")) > LONGEST_UNROLLED:
                     found.add(op.result)
             elif op.access == AccessMap.SCATTER and is_fixed(tape, op, self.places):
                 found.add(op.result)
@@ -265,9 +265,9 @@ class _Planner:
                 for variable, count in root.visited.items():
                     where.setdefault(variable, set()).add(number)
                     type = self.types[variable]
-                    elements = type.shape[-1] if type.shape and type.shape[-1] <= LONGEST_UNROLLED else 1
+                    elements = int(type.shape[-1]) if type.shape and int(type.shape[-1]) <= LONGEST_UNROLLED else 1
                     # A loop nest would compute a smaller array over and over.
-                    smaller = type.size * 4 <= math.prod(group.extents)
+                    smaller = int(type.size) * 4 <= int(math.prod(group.extents))
                     if group.extents and (count > lanes * elements or smaller):
                         repeated.add(variable)
         work = self._work(leaves)
@@ -322,6 +322,7 @@ class _Planner:
 
 def _close(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return len(one) == len(other) and all(
-        left == right or (type(left - right) is int and abs(left - right) <= _CLOSE and min(left, right) > 4 * _CLOSE)
+        left == right
+        or (type(left - right) is int and abs(left - right) <= _CLOSE and min(int(left), int(right)) > 4 * _CLOSE)
         for left, right in zip(one, other, strict=True)
     )

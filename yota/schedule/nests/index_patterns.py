@@ -10,7 +10,7 @@ import numpy as np
 from yota.emit.c.dialect import is_known
 from yota.errors import CodegenError
 from yota.ir.access_maps import pieces
-from yota.ir.extents import Extent
+from yota.ir.extents import Extent, at_most
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, layout, pieces_of
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import VIEWS, AccessMap, Positions
@@ -57,7 +57,7 @@ def given_places(tape: Tape) -> frozenset[int]:
         for entry in tape.inputs
         if len(extents.get(entry.variable, ())) == 1
         and tape.types[entry.variable].dtype.name in names
-        and tape.types[entry.variable].size > 0
+        and tape.types[entry.variable].size != 0
         and tape.types[entry.variable].shape
     )
 
@@ -244,8 +244,8 @@ def is_inside(
     if found in (Positions.NONE, Positions.BETWEEN):
         return False
     if found == Positions.SORTED:
-        return bool(types[op.result].shape[op.keyword("axis")] <= extent)
-    return bool((type.size if found == Positions.TRUE else max(type.shape, default=1)) <= extent)
+        return at_most(types[op.result].shape[op.keyword("axis")], extent)
+    return all(at_most(each, extent) for each in ((type.size,) if found == Positions.TRUE else type.shape))
 
 
 def _is_inside(rewriting: Rewriting, variable: int, extent: int) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.ir import access_maps as access
+from yota.ir.extents import Extent, at_most, require
 from yota.ir.indexing import NEWAXIS, Index, Slice
 from yota.ir.location import Location
 
@@ -50,7 +51,7 @@ class Linear:
         low = high = self.constant
         for axis, coefficient in self.terms:
             first, last = bounds[axis][0] * coefficient, (bounds[axis][1] - 1) * coefficient
-            low, high = low + min(first, last), high + max(first, last)
+            low, high = (low + first, high + last) if coefficient > 0 else (low + last, high + first)
         return low, high
 
     def coefficient(self, axis: int) -> int:
@@ -134,20 +135,21 @@ def piece_of(where: Linear, cuts: Sequence[int], bounds: Bounds) -> int:
     """Between which two of ``cuts`` a position is, all counters considered."""
     low, high = where.reach(bounds)
     # Of pieces without elements, which end where they start, the one that follows them counts.
-    number = bisect.bisect_right(cuts, low) - 1
+    number = bisect.bisect_right(cuts, int(low), key=int) - 1
     if not 0 <= number < len(cuts) - 1:
         raise UnreachableError
     stop = cuts[number + 1]
     if high >= stop:
         raise _cut(where, stop)
+    require(low - cuts[number])
     return number
 
 
 def by_place(indices: Sequence[Index]) -> Mapping[tuple[int, ...], Sequence[int]] | None:
-    """Which of ``indices`` are at each place; None if one is more than a single place."""
+    """Which of ``indices`` are at each place; None if one is more than a single place, or a size tells which."""
     found: dict[tuple[int, ...], list[int]] = {}
     for number, index in enumerate(indices):
-        place = tuple(entry for entry in index if isinstance(entry, int))
+        place = tuple(entry for entry in index if type(entry) is int)
         if len(place) < len(index):
             return None
         found.setdefault(place, []).append(number)
@@ -158,7 +160,7 @@ def pieces_at(
     point: Point, singles: Mapping[tuple[int, ...], Sequence[int]] | None, every: Sequence[int]
 ) -> Sequence[int]:
     """Numbers of the pieces that may hold a point: of single elements those that do, where the point is a place."""
-    if singles is None or any(each.terms for each in point):
+    if singles is None or any(each.terms or isinstance(each.constant, Extent) for each in point):
         return every
     return singles.get(tuple(each.constant for each in point), ())
 
@@ -174,7 +176,7 @@ def within(point: Point, index: Index, bounds: Bounds) -> Point | None:
         where = next(axes)
         low, high = where.reach(bounds)
         if isinstance(entry, Slice):
-            inner = _inside(where, entry, bounds) if entry.count() else None
+            inner = _inside(where, entry, bounds) if entry.count() != 0 else None
             if inner is None:
                 return None
             found.append(inner)
@@ -190,13 +192,15 @@ def within(point: Point, index: Index, bounds: Bounds) -> Point | None:
 def _inside(where: Linear, taken: Slice, bounds: Bounds) -> Linear | None:
     low, high = where.reach(bounds)
     ends = taken.start, taken.start + (taken.count() - 1) * taken.step
-    first, last = min(ends), max(ends)
-    if high < first or low > last:
-        return None
-    if low < first:
-        raise _cut(where, first)
-    if high > last:
-        raise _cut(where, last + 1)
+    first, last = ends if taken.step > 0 else ends[::-1]
+    # A region that is certain to lie inside may be empty at the smallest sizes.
+    if not (at_most(first, low) and at_most(high, last)):
+        if high < first or low > last:
+            return None
+        if low < first:
+            raise _cut(where, first)
+        if high > last:
+            raise _cut(where, last + 1)
     distance = where.shifted(-taken.start)
     step = taken.step
     if step == 1:

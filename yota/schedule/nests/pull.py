@@ -224,7 +224,7 @@ class Pull:
     def _reduction(self, op: Op, point: Point, shape: tuple[int, ...]) -> Made:
         over = op.keyword("axis")
         axes = [carried_axis(op, shape, (), axis) for axis in range(len(shape))]
-        self.folded.update(shape[axis] for axis in over if shape[axis] > 1)
+        self.folded.update(shape[axis] for axis in over if shape[axis] != 1)
         requests = []
         for lanes in itertools.product(*(range(shape[axis]) for axis in over)):
             fixed = iter(lanes)
@@ -276,7 +276,11 @@ class Pull:
         known = [self.tape.constants.get(each) for each in arrays]
         shapes = [self.tape.types[each].shape for each in arrays]
         total = pattern_shape(index, shapes, self.tape.types[op.result].shape)
-        if any(each is None for each in known) or any(each.terms for each in point) or math.prod(total) > _MOST_PICKED:
+        if (
+            any(each is None for each in known)
+            or any(each.terms for each in point)
+            or int(math.prod(total)) > _MOST_PICKED
+        ):
             raise UnreachableError
         requests = []
         for lane in itertools.product(*map(range, total)):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.extents import UndecidedError
 from yota.ir.indexing import NEWAXIS, Index, Slice, pattern_shape
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -68,7 +67,7 @@ def read_where_written(tape: Tape) -> Tape:
 def _is_whole(tape: Tape, op: Op) -> bool:
     """Whether a large value is written as it is: not broadcast, not converted."""
     value, result, index = tape.types[op.operands[1]], tape.types[op.result], op.keyword("index")
-    if value.size < SMALLEST or value.dtype != result.dtype or not is_basic(index):
+    if int(value.size) < SMALLEST or value.dtype != result.dtype or not is_basic(index):
         return False
     return value.shape == pattern_shape(index, (), result.shape)
 
@@ -117,18 +116,10 @@ def _side_by_side(rewriting: Rewriting, operand: int, index: Index, extents: Seq
             start = start - (count - 1) * step
         # Where they reach the end of the axis at all sizes, no remainder is left over.
         rest = extents[place - index[:place].count(NEWAXIS)] - start
-        length = rest if _is_at_most(rest, count * step) else (count - 1) * step + 1
+        length = rest if count == -(-rest // step) else (count - 1) * step + 1
         piece, shape = _interleaved(rewriting, piece, shape, axis, step, length)
         entries[place] = Slice(start, start + shape[axis])
     return piece, tuple(entries)
-
-
-def _is_at_most(extent: int, most: int) -> bool:
-    """Whether that is so at all sizes."""
-    try:
-        return extent <= most
-    except UndecidedError:
-        return False
 
 
 def _interleaved(

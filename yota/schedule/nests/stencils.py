@@ -36,7 +36,7 @@ def read_apart(tape: Tape, wanted: Collection[int], costs: Mapping[int, int], mo
     What ops make of what is in memory is not kept if that costs at most ``most`` (of ``costs``).
     """
     alone, _ = _work(tape, costs, frozenset(), most)
-    large = {each for each in wanted if tape.types[each].size >= SMALLEST}
+    large = {each for each in wanted if int(tape.types[each].size) >= SMALLEST}
     read = {operand for op in tape.ops for operand in op.operands}
     worthy = {each for each in large & read if alone.get(each, 0) > most}
     if not worthy:  # as in scalar code, however long
@@ -61,7 +61,8 @@ def _candidates(
         own.whole |= op.result in found or op.result in ends
         for operand, place in _looks(tape, op):
             read.setdefault(operand, _Read()).places[place] = None
-        if op.access == AccessMap.READ and tape.types[op.result].size * _LARGE >= tape.types[op.operands[0]].size:
+        sizes = [int(tape.types[each].size) for each in (op.result, *op.operands[:1])]
+        if op.access == AccessMap.READ and sizes[0] * _LARGE >= sizes[1]:
             read.setdefault(op.operands[0], _Read()).in_part = True
         for operand in _origins(tape, op):
             read.setdefault(operand, _Read()).take(own, is_apart, cost if is_apart else 0)
@@ -166,6 +167,8 @@ def source_of_parts(tape: Tape, definitions: Mapping[int, Op], visited: Collecti
     parts = (definitions[each] for each in {*visited, variable} if each in definitions)
     sources = {operand for op in parts if op.access in _PARTS for operand in op.operands} & set(visited)
     found = [
-        each for each in sources if tape.types[each].size >= SMALLEST and not is_view(definitions[each], tape.types)
+        each
+        for each in sources
+        if int(tape.types[each].size) >= SMALLEST and not is_view(definitions[each], tape.types)
     ]
     return sorted(found)[len(found) // 2] if found else None

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from yota.ir.extents import Extent
+from yota.ir.extents import Extent, require, tentative
 from yota.ir.indexing import pattern_shape
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -101,11 +101,14 @@ def regions(extents: tuple[int, ...], cuts: tuple[set[int], ...]) -> list[Region
     """The boxes that ``cuts`` cut a loop nest into."""
     intervals = []
     for extent, places in zip(extents, cuts, strict=True):
-        ends = [0, *sorted(place for place in places if 0 < place < extent), extent]
-        intervals.append(list(itertools.pairwise(ends)))
+        inside = sorted((place for place in places if 0 < int(place) < int(extent)), key=int)
+        intervals.append(list(itertools.pairwise([0, *inside, extent])))
+        for start, stop in intervals[-1]:
+            require(stop - start)
     return list(itertools.product(*intervals))
 
 
+@tentative()
 def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: frozenset[int]) -> Root:
     """How ``variable`` is computed from ``leaves``.
 
@@ -120,10 +123,10 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
         arrays = [tape.types[each].shape for each in op.operands[1:]]
         shape = pattern_shape(index, arrays, tape.types[variable].shape)
     size = math.prod(shape)
-    if not size:
+    if size == 0:
         raise UnreachableError
-    loops = tuple(axis for axis, extent in enumerate(shape) if extent > 1)
-    small = size <= LONGEST_UNROLLED and tape.types[variable].size <= LONGEST_UNROLLED
+    loops = tuple(axis for axis, extent in enumerate(shape) if int(extent) > 1)
+    small = int(size) <= LONGEST_UNROLLED and int(tape.types[variable].size) <= LONGEST_UNROLLED
     known = not adds or all(each in tape.constants for each in op.operands[1:])
     if (small and known) or _is_assembled(op, size):
         loops, reduction = (), None
@@ -189,17 +192,18 @@ def _mixes(root: Root, folded: set[int]) -> bool:
     if not root.loops or root.loops[-1] != len(root.shape) - 1 or len(root.loops) < 2:
         return False
     extent = root.shape[-1]
-    return extent in folded and extent <= LONGEST_UNROLLED and math.prod(root.extents[:-1]) >= 2 * extent
+    return extent in folded and int(extent) <= LONGEST_UNROLLED and int(math.prod(root.extents[:-1])) >= 2 * extent
 
 
 def _apply(root: Root, cut: CutError) -> bool:
     """Write the cut's axis out if it is short, else note the cut; False if that does not help."""
-    extent = root.extents[cut.axis]
-    lanes = math.prod(extent for axis, extent in enumerate(root.shape) if axis not in root.loops)
+    whole = root.extents[cut.axis]
+    extent = int(whole)
+    lanes = math.prod(int(extent) for axis, extent in enumerate(root.shape) if axis not in root.loops)
     if extent <= LONGEST_UNROLLED and lanes * extent <= _MOST_LANES:
         _unroll(root, cut.axis)
         return True
-    if cut.place in root.cuts[cut.axis] or not 0 < cut.place < extent:
+    if cut.place in root.cuts[cut.axis] or not 0 < int(cut.place) < extent:
         return False
     root.cuts[cut.axis].add(cut.place)
     many = math.prod(len(each) + 1 for each in root.cuts) > _MOST_REGIONS

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from yota.ir.catalog import primitive
-from yota.ir.extents import UndecidedError
 from yota.ir.indexing import pieces_of
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
@@ -134,10 +133,7 @@ def _is_masked(builder: TapeBuilder, variable: int) -> bool:
 def _read(builder: TapeBuilder, op: Op, partial: int) -> Narrowed | None:
     """The pieces of a scatter with what they meet of the partial, unless that takes more products than it has."""
     pieces, shape = pieces_of(op.operands, op.keyword("indices")), op.keyword("shape")
-    try:
-        if len(pieces) > _MOST or sum(builder.types[piece].size for piece, _, _ in pieces) > math.prod(shape):
-            return None
-    except UndecidedError:
+    if len(pieces) > _MOST or sum(int(builder.types[piece].size) for piece, _, _ in pieces) > int(math.prod(shape)):
         return None
     partial = _whole(builder, partial, shape)
     pairs = []

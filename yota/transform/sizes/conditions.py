@@ -88,9 +88,13 @@ class Conditions:
         self._met: set[tuple[int, ...]] = set()
 
     def demand(self, values: Sequence[int]) -> None:
-        """What has ``values`` at the samples must not be negative."""
+        """What has ``values`` at the samples, at which the function is defined, must not be negative."""
         if min(values) < 0:
             raise ArgumentError("the function has no value at some of the sizes that it was tried at")
+        self.require(values)
+
+    def require(self, values: Sequence[int]) -> None:
+        """What has ``values`` at the samples must not be negative, for code to hold."""
         key = tuple(values)
         if key in self._met:
             return

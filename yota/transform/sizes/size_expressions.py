@@ -49,6 +49,13 @@ class Samples:
     spell: Callable[[str], Spelled] = _as_it_is
     _texts: dict[tuple[int, ...], Spelled] = field(default_factory=dict, init=False)
     _wholes: dict[tuple[int, ...], str | None] = field(default_factory=dict, init=False)
+    _signs: dict[tuple[int, ...], bool] = field(default_factory=dict, init=False)
+    demands: dict[tuple[int, ...], None] = field(default_factory=dict, init=False)
+    """Values of what must not be negative, for decisions to be right that code was made by."""
+
+    def demand(self, values: Sequence[int]) -> None:
+        """Code holds only for sizes at which the expression with ``values`` at the samples is 0 or more."""
+        self.demands[tuple(values)] = None
 
     def text(self, values: tuple[int, ...]) -> Spelled:
         """The expression that has ``values`` at the samples.
@@ -104,6 +111,12 @@ class Samples:
 
     def never_negative(self, values: Sequence[int]) -> bool:
         """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
+        key = tuple(values)
+        if key not in self._signs:
+            self._signs[key] = min(key) >= 0 and self._never_negative(key)
+        return self._signs[key]
+
+    def _never_negative(self, values: Sequence[int]) -> bool:
         if (shifted := self._shifted(values)) is not None:
             return shifted[1] >= -1
         # In sizes less one, all of which are zero or more, no coefficient may pull it down.
