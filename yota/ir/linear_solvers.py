@@ -109,10 +109,12 @@ class Banded:
     """Elimination within a band, by LAPACK.
 
     below, above: how many diagonals there are beside the main one.
+    positive: whether the matrix has to be positive definite.
     """
 
     below: int
     above: int
+    positive: bool = False
 
     def __call__(self, data: Any, b: Any, rows: Any, columns: Any, transposed: bool) -> Any:
         """As `Direct`."""
@@ -120,7 +122,10 @@ class Banded:
         rows, columns = (columns, rows) if transposed else (rows, columns)
         band = np.zeros((below + above + 1, len(b)), data.dtype)
         band[above + rows - columns, columns] = data
-        solve_banded = original(importlib.import_module("scipy.linalg").solve_banded)
+        scipy_linalg = importlib.import_module("scipy.linalg")
+        if self.positive:
+            return original(scipy_linalg.solveh_banded)(band[above:], b, lower=True, check_finite=False)
+        solve_banded = original(scipy_linalg.solve_banded)
         return solve_banded((below, above), band, b, check_finite=False)
 
 

@@ -12,6 +12,9 @@ import numpy as np
 from yota.ir.indexing import GATHER, Slice
 from yota.rules.macros.macro import Slope, Value, joined, macro
 
+_OF_ROUNDING = 0.1
+"""The condition number from which on a matrix is singular, times the rounding error."""
+
 
 def _columns(values: Value) -> Value:
     """``values[..., None, :]``, which scale the columns of a matrix."""
@@ -254,3 +257,25 @@ def lstsq_adjoint(v: Value, a: Value, b: Value, y: Value, rcond: Any) -> Value:
     residual = b - a @ y
     total = -(back @ v @ y.H) + residual @ (slope @ inverse @ back)
     return total + back @ y @ slope @ _complement(inverse @ a)
+
+
+@macro()
+def unstructured(y: Value) -> Value:
+    """Numbers like ``y`` that no equation is made for."""
+    return y.constant(np.cos(np.arange(y.type.size, dtype=float)).reshape(y.shape).astype(y.type.dtype))
+
+
+@macro("x")
+def if_regular(x: Value, other: Value, a: Value, b: Value) -> Value:
+    """``x``, the solution of ``a @ x + x @ b``, or not a number where that equation is singular.
+
+    other: the solution for `unstructured` numbers, which is then as large as rounding lets it be.
+    """
+    size = np.linalg.norm(np.cos(np.arange(other.type.size, dtype=float)))
+    largest = _OF_ROUNDING * size / np.finfo(x.type.dtype).eps
+    grown = _norm(other) * (_norm(a) + _norm(b))
+    return grown.do("less", grown.of_dtype(largest)).do("where", x, x.of_dtype(np.nan))
+
+
+def _norm(matrix: Value) -> Value:
+    return matrix.do("absolute").do("square").sum(0, 1).do("sqrt")

@@ -41,6 +41,12 @@ def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
     return a
 
 
+def of_definite(matrix: Any, found: Any) -> Any:
+    """What is ``found`` from a matrix that has to be positive definite; NumPy raises if it is not."""
+    factor = np.linalg.cholesky(matrix)
+    return np.where(np.all(factor[..., :1, :1] > 0), found, np.nan)
+
+
 def completed(thin: Any, full: Any, axis: int) -> Any:
     """A thin factor with the rows or columns that only the full one has; their derivatives are refused."""
     place = [slice(None)] * full.ndim

@@ -27,6 +27,8 @@ def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any
         xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = np.concatenate([fp[-1:], fp, fp[:1]])
         left = right = None
+    # What jumps behind the last point has the slope to its left there.
+    closed = right is not None
     left, right = fp[0] if left is None else left, fp[-1] if right is None else right
     if xp.size == 1:
         inside = np.broadcast_to(fp[0], x.shape)
@@ -41,7 +43,11 @@ def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any
             other = slope * (x - end) + next_level
             other = np.where(np.logical_and(np.isnan(other), np.equal(level, next_level)), level, other)
             inside = np.where(np.isnan(inside), np.where(np.equal(x, start), level, other), inside)
-        inside = np.where(np.equal(x, xp[-1]), fp[-1], inside)
+        last = fp[-1]
+        if closed:
+            from_end = next_level - slope * (end - x)
+            last = np.where(np.isfinite(from_end), from_end, last)
+        inside = np.where(np.equal(x, xp[-1]), last, inside)
     result = np.where(np.less(x, xp[0]), left, np.where(np.greater(x, xp[-1]), right, inside))
     return unboxed(result if xp.size == 1 else np.where(np.isnan(x), x, result))
 

@@ -143,8 +143,18 @@ def _is_writeable(trace: Trace, x: Any) -> bool:
 
 @records("numpy.lib._function_base_impl", "_get_indexes")
 def _places_of_quantiles(trace: Trace, arr: Any, virtual_indexes: Any, valid_values_count: Any) -> Any:
-    """As for an array of places where there is one: NumPy writes into what it computes of it."""
+    """As for an array of places where there is one: NumPy writes into what it computes of it.
+
+    A traced place at the last element is the end of the last interval, whose slope it has.
+    """
     own = original(sys.modules["numpy.lib._function_base_impl"]._get_indexes)
     given = np.reshape(virtual_indexes, np.shape(virtual_indexes) or (1,))
     found = own(arr, given, valid_values_count)
-    return tuple(np.reshape(each, np.shape(virtual_indexes)) for each in found)
+    previous, following = (np.reshape(each, np.shape(virtual_indexes)) for each in found)
+    last = valid_values_count - 1
+    if is_tracer(virtual_indexes) and not is_tracer(last) and last > 0:
+        ends = np.equal(virtual_indexes, last)
+        # Of numbers that are not finite the interval may have none.
+        if np.any(ends) and np.all(np.isfinite(arr)):
+            previous = np.where(ends, last - 1, previous)
+    return previous, following

@@ -8,7 +8,7 @@ from typing import Any
 from yota.ir.linear_solvers import Banded
 from yota.tracing.current import current
 from yota.tracing.implementations import records
-from yota.tracing.numpy.linalg import hermitian
+from yota.tracing.numpy.linalg import hermitian, of_definite
 from yota.tracing.scipy.factorisations import chosen, turned_like
 from yota.tracing.scipy.scipy_linalg import matrix
 from yota.tracing.scipy.sparsetools import constant
@@ -53,11 +53,16 @@ def _trace() -> Trace:
     return found
 
 
-def _solved(ab: Any, below: int, above: int, b: Any) -> Any:
-    """The solution of a system whose diagonals are rows of ``ab``; a small one is code that a module can hold."""
+def _solved(ab: Any, below: int, above: int, b: Any, *, positive: bool = False) -> Any:
+    """The solution of a system whose diagonals are rows of ``ab``; a small one is code that a module can hold.
+
+    positive: whether the matrix has to be positive definite.
+    """
     trace, count = _trace(), ab.shape[1]
     if count <= _MOST:
-        return np.linalg.solve(_full(ab, below, above), b)
+        full = _full(ab, below, above)
+        found = np.linalg.solve(full, b)
+        return of_definite(full, found) if positive else found
     columns = np.repeat(np.arange(count), below + above + 1)
     rows = columns + np.tile(np.arange(-above, below + 1), count)
     inside = np.flatnonzero((rows >= 0) & (rows < count))
@@ -65,13 +70,17 @@ def _solved(ab: Any, below: int, above: int, b: Any) -> Any:
     data = trace.traced(ab)[constant(trace, above + rows - columns), constant(trace, columns)]
     kind = np.result_type(data.dtype, trace.traced(b).dtype)
     data, right = data.astype(kind, copy=False), trace.traced(b).astype(kind, copy=False)
-    return system(trace, Banded(int(below), int(above)), data, right, (rows, columns), False)
+    return system(trace, Banded(int(below), int(above), positive), data, right, (rows, columns), False)
 
 
-def _gtsv(dl: Any, d: Any, du: Any, b: Any, *_: Any, **__: Any) -> Any:
+def _tridiagonal_solved(below: Any, main: Any, above: Any, b: Any, *, positive: bool = False) -> Any:
     zero = np.zeros(1)
-    ab = np.stack([np.concatenate([zero, du]), d, np.concatenate([dl, zero])])
-    return None, d, du, _solved(ab, 1, 1, b), 0
+    ab = np.stack([np.concatenate([zero, above]), main, np.concatenate([below, zero])])
+    return _solved(ab, 1, 1, b, positive=positive)
+
+
+def _positive_solved(ab: Any, lower: bool, b: Any) -> Any:
+    return _solved(_whole(ab, lower), len(ab) - 1, len(ab) - 1, b, positive=True)
 
 
 def _whole(ab: Any, lower: bool) -> Any:
@@ -109,10 +118,10 @@ def _potrs(c: Any, b: Any, lower: bool = False, **_: Any) -> Any:
 
 _KNOWN: dict[str, Callable[..., Any]] = {
     "gbsv": lambda kl, ku, ab, b, *_, **__: (ab, None, _solved(ab[kl:], kl, ku, b), 0),
-    "gtsv": _gtsv,
+    "gtsv": lambda dl, d, du, b, *_, **__: (None, d, du, _tridiagonal_solved(dl, d, du, b), 0),
     # The diagonal below the main one is given.
-    "ptsv": lambda d, e, b, *_, **__: (d, e, _gtsv(e, d, np.conjugate(e), b)[3], 0),
-    "pbsv": lambda ab, b, lower=False, **_: (ab, _solved(_whole(ab, lower), len(ab) - 1, len(ab) - 1, b), 0),
+    "ptsv": lambda d, e, b, *_, **__: (d, e, _tridiagonal_solved(e, d, np.conjugate(e), b, positive=True), 0),
+    "pbsv": lambda ab, b, lower=False, **_: (ab, _positive_solved(ab, lower, b), 0),
     "pbtrf": _pbtrf,
     "pbtrs": lambda ab, b, lower=False, **_: _potrs(_definite(ab, lower), b, lower),
     "potrs": _potrs,

@@ -64,6 +64,9 @@ def _sampled(trace: Trace, x: Any, places: Sequence[Any], order: int, mode: int,
         at = _folded(at, extent, mode)
         half = 0.0 if order % 2 else 0.5
         low = np.floor(at + half)
+        if order == 1 and extent > 1 and mode in (_CONSTANT, _WRAP):
+            # The last pixel is the end of the last interval.
+            low = np.minimum(low, extent - 2)
         span = np.arange(order + 1) - order // 2
         shape = (1,) * axis + (-1,) + (1,) * (count - 1 - axis)
         index = low.astype(int) + np.reshape(span, (-1,) + (1,) * at.ndim)

@@ -1,4 +1,4 @@
-"""Interpolation in several variables of scipy.interpolate: on grids, by radial functions, between scattered points."""
+"""Interpolation of scipy.interpolate: between points, on grids, by radial functions; quantiles."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from yota.ir.catalog import primitive
 from yota.ir.linkages import corners
 from yota.tracing.current import paused
 from yota.tracing.implementations import records
+from yota.tracing.methods import is_tracer
 from yota.tracing.scipy.splines import basis, filled, interval_of, not_a_knot, powers
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
+
+
+@records("scipy.interpolate", "interp1d._call_linear_np")
+def _by_lines(trace: Trace, self: Any, x_new: Any) -> Any:
+    """What lies outside is replaced later: the slope at the last point is that of the last interval."""
+    return np.interp(x_new, self.x, self.y, right=self.y[-1])
 
 
 @records("scipy.interpolate._rgi_cython", "find_indices")
@@ -232,3 +239,34 @@ def _nearest(trace: Trace, self: Any, *args: Any, **options: Any) -> Any:
     distances = np.sum((rows[:, None, :] - self.points) ** 2, axis=-1)
     values = trace.traced(self.values)[np.argmin(distances, axis=1)]
     return np.reshape(values, (*shape, *values.shape[1:]))
+
+
+_CLOSED = ("linear", "interpolated_inverted_cdf")
+"""Methods for quantiles in which the last element has the probability 1, and none less."""
+
+
+@records("scipy.stats._quantile", "_quantile_hf")
+def _of_sorted(trace: Trace, y: Any, p: Any, n: Any, method: str, weights: Any, xp: Any) -> Any:
+    """At the last element a traced probability has the slope of the last interval."""
+    own = original(sys.modules["scipy.stats._quantile"]._quantile_hf)
+    found = own(y, p, n, method, weights, xp)
+    if not is_tracer(p) or weights is not None or method not in _CLOSED or np.shape(y)[-1] < 2:
+        return found
+    last = np.asarray(n - 1).astype(int)
+    step = [np.take_along_axis(y, np.broadcast_to(each, np.shape(p)), -1) for each in (last, np.maximum(last - 1, 0))]
+    slope = (step[0] - step[1]) * (n - 1 if method == "linear" else n)
+    return np.where(np.equal(p, 1) & np.isfinite(slope), found - slope * (1 - p), found)
+
+
+@records("scipy.stats._stats_py", "_compute_qth_percentile")
+def _at_percentage(trace: Trace, sorted_: Any, per: Any, interpolation_method: str, axis: int) -> Any:
+    own = original(sys.modules["scipy.stats._stats_py"]._compute_qth_percentile)
+    last = np.shape(sorted_)[axis] - 1
+    if not is_tracer(per) or np.ndim(per) or interpolation_method != "fraction" or last < 1:
+        return own(sorted_, per, interpolation_method, axis)
+    if not 0 <= per <= 100:
+        raise ValueError("percentile must be in the range [0, 100]")
+    place = per / 100.0 * last
+    lower = np.clip(np.floor(place), 0, last - 1)
+    one, other = (np.take(sorted_, each.astype(int), axis=axis) for each in (lower, lower + 1))
+    return one * (lower + 1 - place) + other * (place - lower)

@@ -10,7 +10,7 @@ from typing import Any
 
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.numpy.linalg import hermitian
+from yota.tracing.numpy.linalg import hermitian, of_definite
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -69,12 +69,15 @@ def matrix(trace: Trace, name: str, a: Any) -> Any:
 def _solve(trace: Trace, a: Any, b: Any, lower: bool, assume_a: str | None, transposed: bool) -> Any:
     a, b = np.atleast_2d(trace.traced(a)), np.atleast_1d(trace.traced(b))
     a = _assumed(trace, "solve", a, assume_a, lower)
-    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+    found = np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+    return of_definite(a, found) if _KINDS.get(assume_a or "gen", assume_a) == "pos" else found
 
 
 @records("scipy.linalg", "inv")
 def _inv(trace: Trace, a: Any, assume_a: str | None = None, lower: bool = False) -> Any:
-    return np.linalg.inv(_assumed(trace, "inv", trace.traced(a), assume_a, lower))
+    a = _assumed(trace, "inv", trace.traced(a), assume_a, lower)
+    found = np.linalg.inv(a)
+    return of_definite(a, found) if _KINDS.get(assume_a or "gen", assume_a) == "pos" else found
 
 
 def _assumed(trace: Trace, name: str, a: Any, kind: str | None, lower: bool) -> Any:
@@ -243,12 +246,9 @@ def _balance(trace: Trace, A: Any, permute: bool, scale: bool) -> Any:
     return np.linalg.solve(turn, np.matmul(a, turn)), turn
 
 
-@records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov")
-def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
-    a = trace.traced(a)
-    return trace.ruled("solve_sylvester", a, np.conjugate(a.T), q)
-
-
+records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov")(
+    lambda trace, a, q: trace.ruled("solve_continuous_lyapunov", a, q)
+)
 records("scipy.linalg", "solve_sylvester")(lambda trace, a, b, q: trace.ruled("solve_sylvester", a, b, q))
 
 
