@@ -101,6 +101,10 @@ def running_single(x):
     return np.sum(np.cumsum(x) ** 2)
 
 
+def every_other_row(X):
+    return np.sum((X @ X.T)[::2] ** 2) + X[0, 2]
+
+
 FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]] = [
     (rosenbrock, {"x": "float64[N]"}, [(2,), (3,), (130,), (1000,)]),
     (lennard_jones, {"x": "float64[N,3]", "epsilon": "float"}, [(2,), (5,), (40,)]),
@@ -121,6 +125,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     (pairs, {"X": "float64[N,3]"}, [(2,), (40,)]),
     (decided, {"x": "float32[N]", "scale": "float"}, [(1,), (300,)]),
     (every_other, {"x": "float64[N]"}, [(1,), (2,), (3,), (10,), (301,)]),
+    (every_other_row, {"X": "float64[N,M]"}, [(1, 3), (2, 3), (7, 5)]),
     (running, {"X": "float64[N,M]"}, [(1, 1), (3, 2), (40, 130)]),
     (running_product, {"x": "float64[9]"}, [()]),
     (running_single, {"x": "float32[N]"}, [(1,), (2,), (70,)]),

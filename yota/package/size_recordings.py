@@ -93,8 +93,8 @@ class Sized:
     def decided(self) -> None:
         """Add to the conditions what code was decided by."""
         for values in self.large.demands:
-            text = self.large.whole(values)
-            self.conditions.require([evaluated(text or "", size) for size in self.samples.sizes])
+            text = self.large.expression(values)
+            self.conditions.require([evaluated(text, size) for size in self.samples.sizes])
 
     def clips(self, size: Mapping[str, int]) -> bool:
         """Whether a part of an array may have another length at this size than its formula says."""
@@ -125,9 +125,7 @@ class Sized:
 
     def larger(self, values: Sequence[int], samples: Samples) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
-        text = self.samples.whole(values)
-        if text is None:
-            raise ArgumentError(f"a number is no polynomial of the sizes: {', '.join(map(str, values[:3]))}, ...")
+        text = self.samples.expression(values)
         return extent_of([evaluated(text, size) for size in samples.sizes], samples)
 
     def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int | str, ...]:

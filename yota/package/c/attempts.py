@@ -210,5 +210,5 @@ class SizedInC(AllSizes):
 
     def _in_double(self, count: Extent) -> str:
         """A count of elements in floating point, where it does not overflow."""
-        text = self.samples.whole(count.values)
-        return str(whole(text or "", {name: f"(double){each}" for name, each in self.names.items()}))
+        text = self.samples.expression(count.values)
+        return str(whole(text, {name: f"(double){each}" for name, each in self.names.items()}))

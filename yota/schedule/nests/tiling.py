@@ -206,6 +206,8 @@ def _apply(root: Root, cut: CutError) -> bool:
     if cut.place in root.cuts[cut.axis] or not 0 < int(cut.place) < extent:
         return False
     root.cuts[cut.axis].add(cut.place)
+    if isinstance(whole, Extent):
+        return True
     many = math.prod(len(each) + 1 for each in root.cuts) > _MOST_REGIONS
     lanes *= extent
     deep = lanes * len(root.visited) > _MOST_VALUES

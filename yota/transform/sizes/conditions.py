@@ -135,7 +135,7 @@ class Conditions:
 
     def may_be_none(self, count: int) -> bool:
         """Whether ``count`` is 0 at the smallest sizes that will do."""
-        return isinstance(count, Extent) and evaluated(self.samples.whole(count.values) or "", self._least) <= 0
+        return isinstance(count, Extent) and evaluated(self.samples.expression(count.values), self._least) <= 0
 
     def failed(self, either: str = "||", smallest: int = 1) -> str:
         """The condition under which sizes will not do; ``smallest`` is what they are at least."""

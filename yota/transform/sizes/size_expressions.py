@@ -63,12 +63,19 @@ class Samples:
         Raises ArgumentError if none is known.
         """
         if values not in self._texts:
-            text = self.whole(values)
-            if text is None:
-                shown = ", ".join(map(str, values[:3]))
-                raise ArgumentError(f"a number of the code is no polynomial of the sizes: {shown}, ...")
-            self._texts[values] = self.spell(text)
+            self._texts[values] = self.spell(self.expression(values))
         return self._texts[values]
+
+    def expression(self, values: Sequence[int]) -> str:
+        """Python text of an int that has ``values`` at the samples.
+
+        Raises ArgumentError if none is known.
+        """
+        text = self.whole(values)
+        if text is None:
+            shown = ", ".join(map(str, values[:3]))
+            raise ArgumentError(f"a number of the code is no polynomial of the sizes: {shown}, ...")
+        return text
 
     def whole(self, values: Sequence[int]) -> str | None:
         """Python text of an int that has ``values`` at the samples; None if no polynomial or quotient fits."""
@@ -85,7 +92,7 @@ class Samples:
             return f"{name} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else name
         found = self._exact([Fraction(value) for value in values])
         if found is None:
-            return self._floored(values)
+            return self._floored(values) or self._product(values)
         above, below = _parts(found)
         return above if below == "1" else f"({above}) // {below}"
 
@@ -107,6 +114,14 @@ class Samples:
                 rest = values[0] - parts[0]
                 if all(value == part + rest for value, part in zip(values, parts, strict=True)):
                     return f"{text} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else text
+        return None
+
+    def _product(self, values: Sequence[int]) -> str | None:
+        """A size times what is no polynomial, as for the elements of every other row."""
+        for name in self.names:
+            if all(value and not value % size[name] for value, size in zip(values, self.sizes, strict=True)):
+                rest = self.whole([value // size[name] for value, size in zip(values, self.sizes, strict=True)])
+                return rest and f"{name} * ({rest})"
         return None
 
     def never_negative(self, values: Sequence[int]) -> bool:
