@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -103,22 +104,27 @@ def compression(
     matrix = patterns(tape, [result], [by], known, most)
     matrix = (matrix + matrix.T).tocsr() if hessian else matrix
     matrix.sort_indices()
-    work = _work(tape, by)
-    every = np.arange(matrix.nnz)
-    plan = symmetric(matrix) if hessian else shortest(matrix)
-    best = Cut.none(tape, result, by), plan, Terms(every, every, np.ones(matrix.nnz), single=True)
-    cost = plan.number * work + matrix.nnz
+    found = [(Cut.none(tape, result, by), matrix)]
     for cut in cuts(tape, result, by, known):
-        try:
-            blocks = _blocks(cut, known, most)
-        except DifferentiationError:
-            continue
-        if _fewest(blocks) * work + max(matrix.nnz, _lengths(blocks, cut).sum()) >= cost:
-            continue
-        plan = shortest(blocks)
+        with contextlib.suppress(DifferentiationError):
+            found.append((cut, _blocks(cut, known, most)))
+    work = _work(tape, by)
+    least = [
+        _fewest(blocks, symmetric=hessian and not number) * work + max(matrix.nnz, _lengths(blocks, cut).sum())
+        for number, (cut, blocks) in enumerate(found)
+    ]
+    best: tuple[Cut, Products, Terms] | None = None
+    cost = 0
+    # Colouring takes long: what cannot be the cheapest is left out.
+    for number in np.argsort(least, kind="stable"):
+        if best is not None and least[number] >= cost:
+            break
+        cut, blocks = found[number]
+        plan = symmetric(blocks) if hessian and not number else shortest(blocks)
         terms = _terms(matrix, blocks, cut)
-        if plan.number * work + terms.cost < cost:
+        if best is None or plan.number * work + terms.cost < cost:
             best, cost = (cut, plan, terms), plan.number * work + terms.cost
+    assert best is not None
     return Compression(matrix, frozenset(known.relied), *best)
 
 
@@ -143,8 +149,11 @@ def _blocks(cut: Cut, known: Known, most: int) -> Any:
     return blocks
 
 
-def _fewest(matrix: Any) -> int:
+def _fewest(matrix: Any, *, symmetric: bool) -> int:
     """A bound on the number of products, from below."""
+    if symmetric:
+        # A product has an entry for each row, and half of the entries are enough.
+        return int(-(-matrix.nnz // max(1, 2 * matrix.shape[0])))
     lengths = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=1)
     return int(min(np.max(each, initial=0) for each in lengths))
 
