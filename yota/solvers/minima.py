@@ -16,9 +16,11 @@ from yota.ir.inputs import Input
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.rules.registry import Registry
+from yota.solvers.active_sets import stacked, taken_away
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.solver_calls import Call, Path, recorded, solution_at
 from yota.tracing.implementations import calls_back, records
+from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
 from yota.transform.reverse.equation_systems import jacobian_rows
@@ -29,6 +31,8 @@ _EXACT = 1e-12
 """How near to a bound an element is at it, as a part of its size or of one."""
 _NEAR = 1e-3
 """How near to a bound an element may belong at it: some solvers stop before the bound."""
+_MOST = 4096
+"""Largest number of variables with constraints: the directions that these take away are a full matrix."""
 
 _SETTLED = ("jac", "grad", "optimality", "active_mask")
 """Results that belong to the solution, wherever the search started."""
@@ -51,6 +55,7 @@ class Minimum(Host):
     squares: the loss by which the results are weighed; empty if the function itself is made small.
     scale: what the results are divided by in the loss.
     bounds: gives those of the solution, for solvers that do not say which are reached, from further operands.
+    constraints: those of the solution, where there are others than bounds: all of them are linear.
     moving, held: whether bounds are traced, and whether the last solution is at one; both at once is refused.
     measured: results that are computed from those of the function, and where that is asked for, their derivatives.
     numbers: which result is what.
@@ -59,6 +64,7 @@ class Minimum(Host):
     squares = ""
     scale: Any = 1.0
     bounds: Callable[..., tuple[Any, Any]] | None = None
+    constraints: Sequence[Any] = ()
     moving = held = False
     measured: Mapping[Path, Callable[..., Any]] = MappingProxyType({})
     numbers: dict[Path, int]
@@ -68,7 +74,7 @@ class Minimum(Host):
         return self._inner.functions[0].found([solution.arrays[0]], values)[0]
 
     def reached(self, solution: Solution, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Solution:
-        """The solution, with where it is at a bound, and once more itself."""
+        """The solution, with where it is at a bound, or what constraints take away, and once more itself."""
         x, whole = np.asarray(solution.arrays[0], float), solution.whole
 
         def loss(x: Any) -> float:
@@ -77,7 +83,15 @@ class Minimum(Host):
             return float(np.sum(found**2 if self.squares else found))
 
         at = np.zeros(x.shape, bool)
-        if isinstance(whole, dict) and "active_mask" in whole:
+        if self.constraints:
+            if x.size > _MOST:
+                raise DifferentiationError(
+                    f"{self.name} with constraints of {x.size} variables has no derivative here: {_MOST} are the most. "
+                    "Eliminate the constraints"
+                )
+            limits = None if self.bounds is None else self.bounds(*others)
+            at = taken_away(stacked(self.constraints, limits, x.size), x, loss)
+        elif isinstance(whole, dict) and "active_mask" in whole:
             at = np.asarray(whole["active_mask"]) != 0
         elif self.bounds is not None:
             for sign, bound in zip((1.0, -1.0), map(np.asarray, self.bounds(*others)), strict=True):
@@ -124,7 +138,8 @@ class Minimum(Host):
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
         where = builder.types[solution]
         slope = zeros_like(builder, solution) if slope is None else match(builder, slope, where)
-        at = builder.input(TensorType(np.dtype(bool), where.shape), len(builder.inputs), "at")
+        taken = TensorType(np.dtype(float), (where.size, where.size)) if self.constraints else None
+        at = builder.input(taken or TensorType(np.dtype(bool), where.shape), len(builder.inputs), "at")
         same = builder.input(TensorType(np.dtype(float), where.shape), len(builder.inputs), "same")
 
         given = [solution, at, same, slope, value]
@@ -133,7 +148,8 @@ class Minimum(Host):
 
         def ended(x: Any, at: Any, same: Any, slope: Any, value: Any, *rows: Any) -> Any:
             further = [measure(value, *rows) for measure in measured.values()]
-            return np.where(at, x - same, slope).astype(where.dtype), *[value] * len(results), *further
+            rest = np.where(at, x - same, slope) if taken is None else slope + at @ (x - same - slope)
+            return rest.astype(where.dtype), *[value] * len(results), *further
 
         outputs = emitted(builder, taped(ended, [builder.types[each] for each in given], registry), given).outputs
         builder.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(builder.inputs)]
@@ -183,13 +199,17 @@ def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
     original = sys.modules["scipy.optimize"].minimize
     call = Call(trace, original, args, keywords, ["fun", "jac", "hess", "hessp"])
     constraints = call.arguments["constraints"]
-    if not (isinstance(constraints, (tuple, list)) and not constraints):
+    constraints = constraints if isinstance(constraints, (tuple, list)) else (constraints,)
+    linear = sys.modules["scipy.optimize"].LinearConstraint
+    if not all(isinstance(each, linear) and not is_traced([each.A, each.lb, each.ub]) for each in constraints):
         raise trace.unrecorded(
-            "scipy.optimize.minimize with constraints",
+            "scipy.optimize.minimize with constraints other than plain LinearConstraints",
             "Eliminate them, or solve the conditions of the optimum by root.",
         )
+    if constraints and call.is_placed("bounds"):
+        raise trace.unrecorded("scipy.optimize.minimize with constraints and traced bounds", "Eliminate them.")
     # They may be arrays, which the user writes into.
-    return _recorded(call, ("x",), bounds=_limits(call, _pair))
+    return _recorded(call, ("x",), bounds=_limits(call, _pair), constraints=constraints)
 
 
 @calls_back("scipy.optimize", "minimize_scalar")
