@@ -1,23 +1,32 @@
-"""Random functions with plain Python loops, and how they are held against themselves unrolled."""
+"""Random functions with plain Python loops, held against themselves unrolled: ``python -m tests.loops.programs``.
+
+With ``--targets numpy c``, compiled gradients are held against Python and complex steps too.
+"""
 
 from __future__ import annotations
 
+import argparse
 import linecache
 import random
 import warnings
+from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import yota
+from tests.loops.array_statements import STEPS, statement
 from yota.ir.tape import Tape
 from yota.ir.verify import verify
 from yota.rules.registry import registry
+from yota.run.machine import compiler
 from yota.transform.reverse.backward import gradient_tape
 from yota.transform.rolling import roll
 from yota.transform.rolling.periods import Worth
 
 N = 24
+WORTH = Worth(trips=4, ops=24, computed=0)
 
 
 class Program:
@@ -25,7 +34,7 @@ class Program:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.seed = seed
+        self.seed, self.arrays = seed, self.random.choice([0.0, 0.3, 0.8])
         self.text = self._text()
 
     def _one(self, *choices: str) -> str:
@@ -37,7 +46,7 @@ class Program:
     def _number(self, i: str, depth: int = 0) -> str:
         at, kind = self._position(i), self.random.random()
         if depth > 2 or kind < 0.3:
-            reads = f"x[{at}]", f"y[{at}]", f"K[{i}]", f"m[{at}%3, 1]", f"z[{at}]", f"q[{at}%6]"
+            reads = f"x[{at}]", f"y[{at}]", f"K[{i}]", f"m[({at})%3, 1]", f"z[{at}]", f"q[({at})%6]"
             constant = repr(round(self.random.uniform(-1, 1), 3))
             return self._one("a", "b", "c", "a", "t", "s", i, f"{i}*0.1", "np.sum(v)", "v[1]", constant, *reads)
         if kind < 0.75:
@@ -48,15 +57,16 @@ class Program:
         at, kind = self._position(i), self.random.random()
         if depth > 2 or kind < 0.3:
             reads = (
-                f"m[{at}%3]",
-                f"m[:, {at}%3]",
+                f"m[({at})%3]",
+                f"m[:, ({at})%3]",
                 f"g[{at}]",
                 f"g[{at}, :]",
                 f"H[{i}]",
                 f"x[{i}:{i}+3]",
                 f"z[{i}:{i}+3]",
             )
-            return self._one("v", "w", "v", "u", "m@v", "w[::-1]", "v.copy()", *reads)
+            made = "M@v", "np.roll(v, 1)", "p[:3]", "p[9:]", "G[1, 1:4]", "G[:3, 2]", "np.where(v > w, v, 0.5*u)"
+            return self._one("v", "w", "v", "u", "m@v", "w[::-1]", "v.copy()", *reads, *made)
         if kind < 0.7:
             other = self.random.choice([self._vector, self._number])(i, depth + 1)
             return f"({self._vector(i, depth + 1)} {self._one(*'+-*')} {other})"
@@ -74,7 +84,7 @@ class Program:
             lambda: [f"z[{at}] {self._one('=', '+=', '*=')} {number}"],
             lambda: [f"z[{i}] = 0.5*z[{i}-1] + {number}"],
             lambda: [f"g[{at}] = {vector}"],
-            lambda: [f"q[{at}%6] = {number}"],
+            lambda: [f"q[({at})%6] = {number}"],
             lambda: [f"out.append({self._one('a', number)})"],
             lambda: [f"rows.append({self._one('v', 'w', vector)})"],
             lambda: [self._one("a, b = b, a", "c, b, a = b, a, c")],
@@ -86,6 +96,8 @@ class Program:
             lambda: [f"if {condition}:", *self._block(i, depth + 1)],
             lambda: [f"for j in range({self._one('3', '2', f'{i}%3', f'{i}//4')}):", *self._block("j", depth + 1)],
         ]
+        if self.random.random() < self.arrays:
+            return statement(self.random, i, lambda: self._number(i), lambda: self._vector(i))
         return self.random.choice(kinds[: len(kinds) if depth < 1 else -2])()
 
     def _block(self, i: str, depth: int) -> list[str]:
@@ -94,13 +106,20 @@ class Program:
     def _text(self) -> str:
         start = self._one("0", "0.0", "x[2]")
         lines = [f"a, b, c, t, e = x[0], y[1], 0.5, {start}, 0.0", "v = m[0]*1.0", "w = u = m[1]"]
-        lines += [f"z = {self._one('np.zeros(N+2)', 'np.ones(N+2)')}", "g = np.zeros((N+2, 3))", "q = y[:6].copy()"]
+        lines += [f"z = {self._one('np.zeros(N+2, x.dtype)', 'np.ones(N+2, x.dtype)')}"]
+        lines += ["g = np.zeros((N+2, 3), x.dtype)", "q = y[:6].copy()", "d = 0.0"]
+        lines += [f"def step(c, r): return {self._one(*STEPS)}"]
+        lines += ["p, G, M = y[4:16]*1.0, x[:20].reshape(4, 5)*1.0, m + 0.1*np.outer(x[:3], y[:3])"]
         lines += ["out, rows = [], []"]
         for _ in range(self.random.choice([1, 1, 2])):
             trips = self._one("N-2", "1, N-2", "N-3, 0, -1", "0, 22, 2")
             lines += [f"for i in range({trips}):", *self._block("i", 0)]
-        parts = ["t", "a", "b*c", "np.sum(v*w)", "np.sum(u)", "np.sum(z**2)", "np.sum(g)", "np.sum(q)", "e"]
-        lines += [f"r = {' + '.join(self.random.sample(parts, self.random.randint(1, 4)))} + a*1.0"]
+        parts = ["t", "a", "b*c", "np.sum(v*w)", "np.sum(u)", "np.sum(z**2)", "np.sum(g)", "np.sum(q)", "np.sum(e)"]
+        chosen = self.random.sample(parts, self.random.randint(1, 4))
+        chosen += [
+            each for each in ("np.sum(p*x[:12])", "np.sum(G**2)", "np.sum(M@v)") if self.random.random() < self.arrays
+        ]
+        lines += [f"r = {' + '.join(chosen)} + a*1.0"]
         sums = (
             "sum(out)",
             "np.sum(np.stack(out)**2)",
@@ -113,36 +132,66 @@ class Program:
         lines += [f"if rows: r = r + {self._one(*sums)}", "return r"]
         return "\n".join(["def f(x, y, m, s):", "    N = len(x)", *(f"    {line}" for line in lines)])
 
-    def check(self) -> bool:
-        """Hold the function rolled against itself unrolled; whether it had anything to roll."""
-        name, source = f"<program {self.seed}>", np.random.default_rng(self.seed)
-        linecache.cache[name] = len(self.text), None, [f"{line}\n" for line in self.text.split("\n")], name
-        known: dict[str, Any] = {"np": np, "K": source.normal(size=40), "H": source.normal(size=(40, 3))}
-        known["P"] = [*source.permutation(N).tolist(), *[0] * 10]
-        exec(compile(self.text, name, "exec"), known)
-        dtype = np.float32 if self.seed % 5 == 0 else np.float64
-        arrays = [source.normal(size=shape).astype(dtype) for shape in (N, N, (3, 3))]
-        arguments = (*arrays, float(source.normal()))
+    def check(self, targets: Sequence[str] = ()) -> bool:
+        """Hold the function rolled against itself unrolled; whether it had anything to roll.
+
+        For each of ``targets`` its compiled value and gradient are held against Python's, and complex steps.
+        """
+        function, arguments = self._made()
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                known["f"](*[np.copy(each) for each in arrays], arguments[-1])
+                expected = function(*[np.copy(each) for each in arguments[:-1]], arguments[-1])
         except (IndexError, ValueError, TypeError):
             return False  # no function at all
-        _, tape = yota.trace(known["f"], *arguments)
-        found = verify(roll.run(tape, Worth(trips=4, ops=24, computed=0)))
+        _, tape = yota.trace(function, *arguments)
+        found = verify(roll.run(tape, WORTH))
         if not any(op.regions for op in found.ops):
             return False
         one, other = tape.play(*arguments), found.play(*arguments)
         assert (one == other or one != one) and type(one) is type(other), (one, other, self.text)
         if tape.types[tape.outputs[0]].differentiable:
             self._compare(tape, found, arguments)
+            for target in targets:
+                self._compile(function, arguments, expected, target)
         return True
+
+    def _made(self) -> tuple[Any, tuple[Any, ...]]:
+        """The function, and arguments for it."""
+        name, source = f"<program {self.seed}>", np.random.default_rng(self.seed)
+        linecache.cache[name] = len(self.text), None, [f"{line}\n" for line in self.text.split("\n")], name
+        known: dict[str, Any] = {"np": np, "yota": yota, "K": source.normal(size=40), "H": source.normal(size=(40, 3))}
+        known["P"] = [*source.permutation(N).tolist(), *[0] * 10]
+        exec(compile(self.text, name, "exec"), known)
+        dtype = np.float32 if self.seed % 5 == 0 else np.float64
+        arrays = [source.normal(size=shape).astype(dtype) for shape in (N, N, (3, 3))]
+        return known["f"], (*arrays, float(source.normal()))
+
+    def _compile(self, function: Any, arguments: tuple[Any, ...], expected: Any, target: str) -> None:
+        """Hold a compiled value and gradient against Python's value, and a complex step."""
+        is_strict = target == "numpy" and self.seed % 2 == 0
+        with mock.patch.object(roll, "LONG", WORTH):
+            compiled = yota.value_and_grad(function, wrt=(0, 1, 2, 3), target=target, strict=is_strict)
+            value, slopes = compiled(*arguments)
+        wide = self.seed % 5 and "float32" not in self.text
+        if is_strict:
+            assert value == expected or expected != expected, (value, expected, self.text)
+        tolerance = 1e-9 if wide else 2e-3
+        np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance, err_msg=self.text)
+        if wide:
+            source = np.random.default_rng(self.seed + 1)
+            steps = [source.normal(size=np.shape(each)) for each in arguments]
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                moved = [each + 1e-30j * step for each, step in zip(arguments, steps, strict=True)]
+                slope = np.imag(function(*moved)) / 1e-30
+            products = [np.sum(each * step) for each, step in zip(slopes, steps, strict=True)]
+            scale = 1 + sum(np.sum(np.abs(each)) for each in slopes)
+            np.testing.assert_allclose(sum(products), slope, rtol=1e-8, atol=1e-9 * scale, err_msg=self.text)
 
     def _compare(self, tape: Tape, found: Tape, arguments: tuple[Any, ...]) -> None:
         tight = all(type.dtype.char not in "fF" for type in tape.types.values())
         for slopes in zip(_slopes(tape, arguments), _slopes(found, arguments), strict=True):
-            scale = 1 + np.max(np.abs(slopes[0]))
+            scale = 1 + np.max(np.abs(slopes[0]), initial=0, where=np.isfinite(slopes[0]))
             np.testing.assert_allclose(*slopes, rtol=1e-9 if tight else 2e-3, atol=(1e-9 if tight else 2e-3) * scale)
 
 
@@ -153,3 +202,27 @@ def _slopes(tape: Tape, arguments: tuple[Any, ...]) -> list[Any]:
     played = found.tape.play(*arguments)
     values = iter(played[1:] if isinstance(played, tuple) else ())
     return [0.0 if each is None else next(values) for each in found.variables]
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 if a program came out otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--step", type=int, default=1, help="every so manieth program")
+    parser.add_argument("--targets", nargs="*", default=[])
+    options = parser.parse_args()
+    compiler._QUICK = 0  # in less time, to slower code
+    rolled = failed = 0
+    for seed in range(options.seed, options.seed + options.programs, options.step):
+        try:
+            rolled += Program(seed).check(options.targets)
+        except Exception as error:  # noqa: BLE001  (a program that fails is reported, whatever fails)
+            failed += 1
+            print(f"program {seed}: {type(error).__name__}: {error}", flush=True)
+    print(f"{rolled} programs with loops, {failed} came out otherwise")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -126,3 +126,12 @@ def type_of(value: object) -> TensorType:
         return tuple_of([type_of(each) for each in value])
     array = np.asarray(value)
     return TensorType(array.dtype, array.shape)
+
+
+def is_uniform(value: object) -> bool:
+    """Whether all elements of an array are the same, to the bit."""
+    array = np.asarray(value)
+    if not array.size:
+        return False
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return bool(np.array_equal(flat[1:].view(np.uint8), flat[:-1].view(np.uint8)))

@@ -31,11 +31,11 @@ def run(tape: Tape, improve: _Improve, *, values: int | None = 1, moves: bool = 
     """
     if not any(op.regions for op in tape.ops):
         return tape
-    tape = _trimmed(tape)
-    return _trimmed(_swept(tape, improve, protected(tape, values), moves=moves))
+    tape = trimmed(tape)
+    return trimmed(_swept(tape, improve, protected(tape, values), moves=moves))
 
 
-def _trimmed(tape: Tape) -> Tape:
+def trimmed(tape: Tape) -> Tape:
     """``tape`` without what nobody reads of its loops; one loop may be the only reader of another."""
     size = -1
     while size != (size := sum(len(op.operands) for op in tape.ops if op.regions)):

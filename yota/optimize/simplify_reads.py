@@ -242,7 +242,7 @@ def _added_everywhere(case: Case) -> int | None:
 
 def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
     """The pieces put together, if they lie side by side and fill the array."""
-    shape, found, axis = case.type.shape, dict[int, tuple[int, int]](), None
+    shape, found, axis = case.type.shape, dict[int, tuple[int, Index, int]](), None
     for index, value in pieces:
         slab = _slab(index, shape)
         if slab is None or axis not in (None, slab[0]) or case.type_of(value).dtype != case.type.dtype:
@@ -250,12 +250,11 @@ def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
         axis, part = slab
         if part.start in found:
             return None
-        found[part.start] = part.start + part.count(), value
+        found[part.start] = part.start + part.count(), index, value
     joined, start = list[int](), 0
     while axis is not None and start in found:
-        stop, value = found.pop(start)
-        joined.append(_piece(case, axis, start, stop, value))
-        start = stop
+        start, index, value = found.pop(start)
+        joined.append(_piece(case, index, value))
     if axis is None or found or start != shape[axis]:
         return None
     return case.make("concatenate", joined, {"axis": axis})
@@ -272,13 +271,13 @@ def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, Slice] | None:
     return None if part.step != 1 or part.count() == 0 else (parts[0], part)
 
 
-def _piece(case: Case, axis: int, start: int, stop: int, value: int) -> int:
-    """A written value in the shape of the part that it fills."""
-    rest = case.type.shape[:axis], case.type.shape[axis + 1 :]
-    given, shape = case.type_of(value).shape, (*rest[0], stop - start, *rest[1])
-    if given == (*rest[0], *rest[1]) and stop - start == 1:
-        return case.make("reshape", (value,), {"shape": shape})
-    return value if given == shape else case.make("broadcast_to", (value,), {"shape": shape})
+def _piece(case: Case, index: Index, value: int) -> int:
+    """A written value in the shape of the part that it fills, which keeps the axis of an integer."""
+    shape = pattern_shape(index, (), case.type.shape)
+    if case.type_of(value).shape != shape:
+        value = case.make("broadcast_to", (value,), {"shape": shape})
+    kept = tuple(as_slice(entry).count() for entry in index)
+    return value if kept == shape else case.make("reshape", (value,), {"shape": kept})
 
 
 def _put_at_zeros(case: Case) -> int | None:

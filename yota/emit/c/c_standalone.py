@@ -37,14 +37,14 @@ from yota.ir.extents import Extent
 from yota.ir.printing import operations
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, is_uniform
 from yota.ir.verify import is_on
 from yota.optimize.dce import run as without_dead
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone
 from yota.schedule.nests.contractions import as_counts, as_loops, as_sums
 from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
-from yota.schedule.nests.index_patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
+from yota.schedule.nests.index_patterns import index_arrays, is_inside, is_places, normalised, with_places
 from yota.schedule.nests.scatter_forms import in_place, without_strides
 
 

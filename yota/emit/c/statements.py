@@ -18,7 +18,7 @@ from yota.errors import CodegenError
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
-from yota.schedule.nests.index_patterns import is_uniform
+from yota.ir.types import is_uniform
 
 
 @dataclass(frozen=True, slots=True)

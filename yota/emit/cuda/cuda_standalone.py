@@ -33,13 +33,14 @@ from yota.ir.location import where
 from yota.ir.printing import operations
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
+from yota.ir.types import is_uniform
 from yota.ir.verify import is_on
 from yota.optimize.dce import run as without_dead
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import with_own_outputs
 from yota.schedule.nests.contractions import as_counts, as_sums
 from yota.schedule.nests.groups import schedule
-from yota.schedule.nests.index_patterns import is_uniform, normalised, with_places
+from yota.schedule.nests.index_patterns import normalised, with_places
 
 _ALIGNMENT = 256
 _TAKEN = ("at", "keys", "order", "row", "starts")

@@ -19,6 +19,7 @@ from yota.emit.targets import generated as base
 from yota.emit.targets.generated import in_comment
 from yota.ir.semantics import MOVES
 from yota.ir.tape import Op, Tape
+from yota.optimize import interchange
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone, with_own_outputs
 from yota.schedule.nests.contractions import small_as_sums
@@ -26,6 +27,9 @@ from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
 from yota.schedule.nests.index_patterns import given_places, normalised
 from yota.schedule.nests.scatter_forms import in_place, read_where_written
 from yota.schedule.target_forms import as_products
+
+_BLOCKS = interchange.Blocks(64, 512, 1 << 19)
+"""Elements for which a loop does all trips at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +55,8 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     strict: compute the first output exactly as NumPy does for the function that was traced.
     values: how many of the outputs, the first ones, are values rather than derivatives.
     """
+    if not strict:
+        tape = interchange.run(tape, _BLOCKS, InProcess().is_known_op, values=values)
     tape = symbolic.optimise(tape, strict=strict, values=values)
     tape = normalised(tape, _first(tape, strict))
     kept = _first(tape, strict)

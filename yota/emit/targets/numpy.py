@@ -14,10 +14,14 @@ from yota.emit.python.storage import Storage
 from yota.emit.render import render
 from yota.emit.targets.generated import FIXED, Opening, Source, work
 from yota.ir.tape import Tape
+from yota.optimize import interchange
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone
 from yota.schedule.blocked.fuse import fuse
 from yota.schedule.blocked.units import Unit
+
+_BLOCKS = interchange.Blocks(4096, 16384, 1 << 22)
+"""Elements for which a loop does all trips at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1, opening: Open
     values: how many of the outputs, the first ones, are values rather than derivatives.
     opening: what the function does first where sizes have names.
     """
+    if not strict:
+        tape = interchange.run(tape, _BLOCKS, values=values)
     tape = symbolic.optimise(tape, strict=strict, values=values)
     if opening is FIXED and scalar.is_scalar(tape):
         return scalar.scalar_source(tape, strict=strict)

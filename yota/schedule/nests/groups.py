@@ -13,9 +13,10 @@ from yota.ir.access_maps import pieces
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import MOVES, AccessMap
 from yota.ir.tape import Op, Tape
+from yota.ir.types import is_uniform
 from yota.optimize.array_writes import is_view
 from yota.optimize.rewrite import users
-from yota.schedule.nests.index_patterns import is_fixed, is_uniform
+from yota.schedule.nests.index_patterns import is_fixed
 from yota.schedule.nests.linear_index import UnreachableError
 from yota.schedule.nests.stencils import read_apart
 from yota.schedule.nests.tiling import LONGEST_UNROLLED, Root, studied

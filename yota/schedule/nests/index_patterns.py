@@ -32,15 +32,6 @@ def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
     return len(op.operands) > 1 and known and whole
 
 
-def is_uniform(value: Any) -> bool:
-    """Whether all elements of a constant are the same, to the bit."""
-    array = np.asarray(value)
-    if not array.size:
-        return False
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return bool(np.array_equal(flat[1:].view(np.uint8), flat[:-1].view(np.uint8)))
-
-
 def given_places(tape: Tape) -> frozenset[int]:
     """Arguments that serve as index arrays of axes of one extent, and as nothing else but for decisions on them."""
     extents: dict[int, set[int]] = {}

@@ -15,7 +15,8 @@ from yota.ir.indexing import Index as ArrayIndex
 from yota.ir.indexing import pattern_shape
 from yota.ir.semantics import VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
-from yota.schedule.nests.index_patterns import gathered_extents, is_uniform, place
+from yota.ir.types import is_uniform
+from yota.schedule.nests.index_patterns import gathered_extents, place
 from yota.schedule.nests.linear_index import (
     Bounds,
     Linear,
