@@ -242,6 +242,10 @@ def test_random_programs():
     assert sum(Program(seed).check() for seed in range(24)) > 5
 
 
+def test_random_programs_in_generated_code():
+    assert sum(Program(seed).check(["numpy", "c"]) for seed in (41, 45)) == 2
+
+
 @pytest.mark.parametrize("target", ["numpy", "c"])
 def test_windows_that_move(target):
     assert loops_of(windowed, X)

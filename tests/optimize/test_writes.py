@@ -125,6 +125,14 @@ def twice(x: Any) -> Any:
     return np.sum(y**2 * x)
 
 
+def broadcast(x: Any) -> Any:
+    """Numbers, rows and columns are written at one place of an axis."""
+    y, z = np.zeros((6, 6, 2), x.dtype), np.zeros((6, 4, 6), x.dtype)
+    y[:, :, 0], y[..., 1] = x[:, :1], x[2]
+    z[:, 0], z[:, 1], z[:, 2:] = x[:, 3, None], x[0, 0], x[:, None]
+    return np.sum(y**2 * x[..., None]) + np.sum(z**3 * x[:, None])
+
+
 def apart(x: Any) -> Any:
     return np.sum(x[:3] ** 2) + np.sum(x[:3] ** 3) + np.sum(x[3:] ** 2)
 
@@ -142,12 +150,13 @@ def with_gap(x: Any) -> Any:
         (in_parts(1, 4), True),
         (edges, True),
         (twice, True),
+        (broadcast, True),
         (with_gap, False),
         (apart, False),
         (lambda x: np.sum(np.roll(x, 2, 0) * np.roll(x, -1, 1) * x), True),
         (lambda x: np.sum(np.gradient(x, axis=0) ** 2 * x), True),
     ],
-    ids=["two", "three", "edges", "twice", "gap", "apart", "roll", "gradient"],
+    ids=["two", "three", "edges", "twice", "broadcast", "gap", "apart", "roll", "gradient"],
 )
 def test_writes_side_by_side_are_joined(f: Any, joins: bool) -> None:
     x = np.random.default_rng(0).uniform(0.5, 1.5, (6, 6))
