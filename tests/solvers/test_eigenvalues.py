@@ -1,9 +1,9 @@
-"""eigsh of scipy.sparse.linalg inside of traced functions, against closed forms and differences of numpy.linalg."""
+"""eigsh, eigs and svds of scipy.sparse.linalg in traced functions, against closed forms and numpy.linalg."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import eigs, eigsh, svds
 
 import yota
 from yota.errors import DifferentiationError, TracingError
@@ -97,3 +97,88 @@ def test_a_wrong_place_shows(monkeypatch):
     monkeypatch.setattr(eigenvalues.Places, "bordered", transposed)
     with pytest.raises(AssertionError):
         test_values_and_vectors({"k": 5}, "csr")
+
+
+@pytest.mark.parametrize("shape", [(14, 9), (9, 14), (11, 11)])
+@pytest.mark.parametrize("form", ["csr", "dense"])
+def test_singular_values_and_vectors(shape, form):
+    random = np.random.default_rng(3)
+    places = sp.random_array(shape, density=0.4, format="csr", rng=random)
+    places.data = random.standard_normal(places.nnz)
+    probes = [np.sin(1.0 + np.arange(float(extent))) for extent in shape]
+
+    def matrix(x):
+        return sp.csr_array((x, places.indices, places.indptr), shape=shape)
+
+    def loss(found):
+        u, s, vh = found
+        return np.sum(s**3) + np.sum((probes[0] @ u) ** 4) + np.sum((probes[0] @ u) * (vh @ probes[1]) * s)
+
+    def partial(x):
+        a = matrix(x) if form == "csr" else matrix(x).toarray()
+        return loss(svds(a, k=3, v0=np.ones(min(shape))))
+
+    def full(x):
+        u, s, vh = np.linalg.svd(matrix(x).toarray(), full_matrices=False)
+        return loss((u[:, :3], s[:3], vh[:3]))
+
+    x = places.data
+    value, slope = yota.value_and_grad(partial)(x)
+    assert value == pytest.approx(full(x), rel=1e-11)
+    np.testing.assert_allclose(slope, differences(full, x), rtol=1e-7, atol=1e-7)
+    # The slope of a sum of singular values is the sum of the products of their vectors.
+    total = yota.gradient(lambda x: svds(matrix(x), k=2, return_singular_vectors=False).sum())(x)
+    u, _, vh = np.linalg.svd(matrix(x).toarray(), full_matrices=False)
+    np.testing.assert_allclose(total, (u[:, :2] @ vh[:2])[places.nonzero()], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("complex_numbers", [False, True])
+def test_eigenvalues_of_any_matrix(complex_numbers):
+    random = np.random.default_rng(4)
+    places = sp.csr_array(sp.random_array((13, 13), density=0.3, rng=random) + sp.diags_array(np.arange(1.0, 14)))
+    extra = 1j * random.standard_normal(places.nnz) if complex_numbers else 0.0
+    weights = random.standard_normal((13, 3))
+
+    def matrix(x):
+        return sp.csr_array((x + extra, places.indices, places.indptr), shape=places.shape)
+
+    def loss(values, vectors):
+        """Not changed by the phases of the vectors."""
+        return np.sum(values.real**2 + values.imag) + np.sum(np.abs(vectors * weights) ** 2 * np.arange(1.0, 4.0))
+
+    def partial(x):
+        return loss(*eigs(matrix(x), k=3, v0=np.ones(13)))
+
+    def full(x):
+        values, vectors = np.linalg.eig(matrix(x).toarray())
+        chosen = np.argmin(np.abs(values[:, None] - eigs(matrix(x), k=3, v0=np.ones(13))[0]), axis=0)
+        return loss(values[chosen], vectors[:, chosen])
+
+    x = places.data
+    value, slope = yota.value_and_grad(partial)(x)
+    assert slope.dtype == float
+    assert value == pytest.approx(full(x), rel=1e-11)
+    np.testing.assert_allclose(slope, differences(full, x), rtol=1e-7, atol=1e-7)
+    alone = yota.gradient(lambda x: np.abs(eigs(matrix(x), k=3, v0=np.ones(13), return_eigenvectors=False)).sum())(x)
+    values, right = np.linalg.eig(matrix(x).toarray())
+    left = np.linalg.inv(right)
+    top = np.argsort(-np.abs(values))[:3]
+    moved = sum(values[i].conj() / abs(values[i]) * np.outer(left[i], right[:, i]) for i in top).real
+    np.testing.assert_allclose(alone, moved[places.nonzero()], rtol=1e-9, atol=1e-11)
+
+
+def test_the_gradient_by_complex_numbers():
+    line = sp.diags_array([np.arange(1.0, 9.0), np.ones(7), 0.5j * np.ones(7)], offsets=[0, 1, -1])
+    slope = yota.gradient(lambda z: eigs(line * z, k=2, v0=np.ones(8), return_eigenvectors=False).sum().real)(2.0 + 1j)
+    total = eigs(sp.csr_array(line), k=2, v0=np.ones(8), return_eigenvectors=False).sum()
+    np.testing.assert_allclose(slope, np.conj(total), rtol=1e-10)
+
+
+def test_repeated_singular_values_and_sides():
+    ones = sp.diags_array([3.0, 3.0, 2.0, 1.0, 0.5])
+    with pytest.raises(DifferentiationError, match=r"svds has no derivative here: the singular value 3 is repeated"):
+        yota.gradient(lambda s: svds(s * ones, k=2, v0=np.ones(5))[0].sum())(1.0)
+    with pytest.raises(TracingError, match="vectors on one side"):
+        yota.gradient(lambda s: svds(s * ones, k=2, return_singular_vectors="u")[1].sum())(1.0)
+    with pytest.raises(TracingError, match="eigs with M"):
+        yota.gradient(lambda s: eigs(s * ones, k=2, M=sp.eye_array(5))[0].real.sum())(1.0)

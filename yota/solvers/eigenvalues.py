@@ -1,9 +1,9 @@
-"""Some eigenvalues of large symmetric matrices by scipy.sparse.linalg: each and its vector depend on the matrix."""
+"""Some eigenvalues of large symmetric matrices, and singular values, by scipy.sparse.linalg, with their vectors."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from yota.ir.callables import original
 from yota.ir.catalog import item_of, primitive
 from yota.ir.infer import sample
 from yota.ir.linear_solvers import Direct
+from yota.ir.tape import Op
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call
@@ -20,6 +21,7 @@ from yota.tracing.current import current, paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
 from yota.tracing.trace import Trace
+from yota.transform.reverse.loop_adjoints import zeros_like
 from yota.transform.reverse.tape_parts import emitted, match, taped
 
 _REPEATED = 1e-10
@@ -40,7 +42,7 @@ class Places:
 
     def bordered(self, data: Any, value: Any, vector: Any) -> Any:
         """The numbers of the matrix less the eigenvalue, with the eigenvector as last row and column."""
-        numbers = np.concatenate([data, np.broadcast_to(-value, (self.count,)), vector, vector])
+        numbers = np.concatenate([data, np.broadcast_to(-value, (self.count,)), vector, np.conjugate(vector)])
         sums = np.zeros_like(numbers)[: len(self.heads)]
         np.add.at(sums, self._inverse, numbers)
         return sums
@@ -50,6 +52,7 @@ class Distinct(Host):
     """The eigenvectors themselves, if no eigenvalue is repeated."""
 
     places: Places
+    called = "eigenvalue"
 
     def __call__(self, data: Any, values: Any, vectors: Any) -> tuple[Any, ...]:
         """The eigenvectors.
@@ -60,7 +63,7 @@ class Distinct(Host):
         for value, vector in zip(values, vectors.T, strict=True):
             if not self._distance(data, value, vector) > _REPEATED * size:
                 raise DifferentiationError(
-                    f"the result of {self.name} has no derivative here: the eigenvalue {value:.6g} is repeated"
+                    f"the result of {self.name} has no derivative here: the {self.called} {value:.6g} is repeated"
                 )
         return (np.array(vectors),)
 
@@ -71,12 +74,13 @@ class Distinct(Host):
     def _distance(self, data: Any, value: Any, vector: Any) -> float:
         """About the distance to the next eigenvalue, by inverse iteration."""
         with paused():
-            numbers = np.asarray(self.places.bordered(data, value, vector), float)
+            numbers = np.asarray(self.places.bordered(data, value, vector))
+            numbers = numbers.astype(np.result_type(numbers, float))
             try:
                 factors = Direct().factors(numbers, self.places.heads, self.places.tails, self.places.count + 1)
             except RuntimeError:
                 return 0.0
-            x = np.cos(np.arange(self.places.count + 1.0))
+            x = np.cos(np.arange(self.places.count + 1.0)).astype(numbers.dtype)
             for _ in range(4):
                 x = factors.solve(x / np.linalg.norm(x))
         return float(1 / np.linalg.norm(x))
@@ -86,16 +90,22 @@ class Eigenvalues(Host):
     """A call of eigsh; results are the eigenvalues, and their vectors in columns."""
 
     places: Places
+    called = "eigenvalue"
+    symmetric = True
+
+    def pairs(self, builder: Any, registry: Any, op: Op, adjoints: Any) -> tuple[list[int], dict[int, int]]:
+        """The eigenvalues and eigenvectors of the symmetric matrix, and their adjoints by number."""
+        return [item_of(builder, op.result, number) for number in (0, 1)], dict(adjoints)
 
     def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
         """See `Host.adjoints`; the change of an eigenvector is orthogonal to it."""
         if op.operands[0] not in active:
             return []
-        given = [op.operands[0], item_of(builder, op.result, 0), item_of(builder, op.result, 1)]
-        numbers = [number for number in (0, 1) if number in adjoints]
-        given += [match(builder, adjoints[number], builder.types[given[1 + number]]) for number in numbers]
+        pairs, slopes = self.pairs(builder, registry, op, adjoints)
+        given, numbers = [op.operands[0], *pairs], sorted(slopes)
+        given += [match(builder, slopes[number], builder.types[given[1 + number]]) for number in numbers]
         host = Distinct(self.name, Inner(None), lambda _: None)  # type: ignore[arg-type, return-value]
-        host.places, host.types = self.places, (builder.types[given[2]],)
+        host.places, host.types, host.called = self.places, (builder.types[given[2]],), self.called
 
         solve = registry.primitive("sparse_solve")
 
@@ -109,43 +119,127 @@ class Eigenvalues(Host):
             for number in range(len(values)):
                 vector = vectors[:, number]
                 left: Any = 0.0
-                if 0 in known:
+                if 0 in known and self.symmetric:
                     left = known[0][number] * vector[constant(trace, places.rows)]
-                if 1 in known:
+                if 1 in known or not self.symmetric:
+                    # The changes of the vector and of the value solve the bordered system.
                     matrix = places.bordered(data, values[number], vector)
-                    side = np.concatenate([known[1][:, number], np.zeros(1, data.dtype)])
-                    places_of = (constant(trace, places.heads), constant(trace, places.tails))
+                    along = known[1][:, number] if 1 in known else 0 * vector
+                    by_value = 0 * vector[:1] if self.symmetric or 0 not in known else -known[0][number : number + 1]
+                    side = np.conjugate(np.concatenate([along, by_value]))
+                    places_of = (constant(trace, places.tails), constant(trace, places.heads))
                     operands = tuple(map(trace.lift, (matrix, side, *places_of)))
                     # Of samples, the matrix may be singular: it is not solved.
-                    static = {"solver": Direct(), "transposed": False}
+                    static = {"solver": Direct(), "transposed": True}
                     change = trace.record(solve, operands, static, np.ones(places.count + 1, side.dtype))
-                    left = left - change[constant(trace, places.rows)]
-                total = total + left * vector[constant(trace, places.columns)]
+                    left = left - np.conjugate(change)[constant(trace, places.rows)]
+                product = left * np.conjugate(vector)[constant(trace, places.columns)]
+                total = total + (product if data.dtype.kind == "c" else np.real(product))
             return total
 
         tape = taped(pulled, [builder.types[each] for each in given], registry)
         return [(op.operands[0], emitted(builder, tape, given).outputs[0])]
 
 
-@records("scipy.sparse.linalg", "eigsh")
-def _eigsh(trace: Trace, A: Any, k: int = 6, M: Any = None, **options: Any) -> Any:
+class SingularValues(Eigenvalues):
+    """A call of svds; results are the singular values, and their vectors in columns and in rows.
+
+    With vectors ``u`` and ``v``, they are eigenvalues of ``[[0, A], [A.T, 0]]`` with vectors ``[u, v] / sqrt(2)``.
+    """
+
+    called = "singular value"
+
+    def pairs(self, builder: Any, registry: Any, op: Op, adjoints: Any) -> tuple[list[int], dict[int, int]]:
+        """See `Eigenvalues.pairs`."""
+        parts = [item_of(builder, op.result, number) for number in range(3)]
+
+        def emit(function: Callable[..., Any], *given: int) -> int:
+            return emitted(builder, taped(function, [builder.types[each] for each in given], registry), given).outputs[
+                0
+            ]
+
+        def joined(u: Any, vh: Any) -> Any:
+            return np.concatenate([u, vh.T])
+
+        vectors = emit(lambda u, vh: joined(u, vh) * np.sqrt(0.5).astype(u.dtype), *parts[1:])
+        slopes = {0: adjoints[0]} if 0 in adjoints else {}
+        if 1 in adjoints or 2 in adjoints:
+            own = [
+                match(builder, adjoints[number], builder.types[parts[number]])
+                if number in adjoints
+                else zeros_like(builder, parts[number])
+                for number in (1, 2)
+            ]
+            slopes[1] = emit(lambda du, dvh: joined(du, dvh) * np.sqrt(2.0).astype(du.dtype), *own)
+        return [parts[0], vectors], slopes
+
+
+def _plain_places(trace: Trace, name: str, A: Any) -> tuple[Any, Any, Any]:
+    """A real matrix in compressed columns, and the rows and columns of its numbers."""
     sparse = sys.modules["scipy.sparse"]
-    wants = options.pop("return_eigenvectors", True)
     if not (sparse.issparse(A) or hasattr(A, "ndim")):
-        raise trace.unrecorded("scipy.sparse.linalg.eigsh of an operator", "Pass a matrix.")
-    if M is not None or any(options.get(name) is not None for name in ("Minv", "OPinv")):
-        raise trace.unrecorded("scipy.sparse.linalg.eigsh with M, Minv or OPinv", "Use scipy.linalg.eigvalsh.")
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} of an operator", "Pass a matrix.")
     matrix = sparse.csc_array(A if sparse.issparse(A) else trace.traced(A))
-    if matrix.dtype.kind == "c":
-        raise trace.unrecorded("scipy.sparse.linalg.eigsh of complex numbers", "Use numpy.linalg.eigh of A.toarray().")
+    cure = {"eigsh": "numpy.linalg.eigh", "svds": "numpy.linalg.svd"}.get(name)
+    if cure and matrix.dtype.kind == "c":
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} of complex numbers", f"Use {cure} of A.toarray().")
     matrix.sum_duplicates()
-    if matrix.dtype.kind != "f":
+    if matrix.dtype.kind not in "fc":
         matrix = matrix.astype(float)
     columns = rows_of(pattern(trace, matrix.indptr))
-    rows = np.array(pattern(trace, matrix.indices)[: len(columns)])
-    places = Places(rows, columns, matrix.shape[0])
-    eigsh = original(sys.modules["scipy.sparse.linalg"].eigsh)
-    call = Call(trace, eigsh, (trace.traced(matrix.data)[: len(columns)], k), options, [])
+    return matrix, np.array(pattern(trace, matrix.indices)[: len(columns)]), columns
+
+
+@records("scipy.sparse.linalg", "svds")
+def _svds(
+    trace: Trace,
+    A: Any,
+    k: int = 6,
+    ncv: Any = None,
+    tol: Any = 0,
+    which: str = "LM",
+    v0: Any = None,
+    maxiter: Any = None,
+    return_singular_vectors: Any = True,
+    **options: Any,
+) -> Any:
+    wants = return_singular_vectors
+    options |= {"ncv": ncv, "tol": tol, "which": which, "v0": v0, "maxiter": maxiter}
+    if wants not in (True, False):
+        raise trace.unrecorded("scipy.sparse.linalg.svds of vectors on one side", "Leave return_singular_vectors out.")
+    sparse = sys.modules["scipy.sparse"]
+    matrix, rows, columns = _plain_places(trace, "svds", A)
+    svds = original(sys.modules["scipy.sparse.linalg"].svds)
+    data = trace.traced(matrix.data)[: len(columns)]
+    call = Call(trace, svds, (np.concatenate([data, data]), k), options, [])
+
+    def run(functions: Sequence[Any], *others: Any) -> Solution:
+        whole = sparse.csc_array((others[0][: len(columns)], (rows, columns)), shape=matrix.shape)
+        u, values, vh = call.run(functions, *others, A=whole)
+        if not wants:
+            own = call.run(functions, *others, A=whole, return_singular_vectors=False)
+            order = _matched(values, own)
+            u, values, vh = u[:, order], own, vh[order]
+        return Solution([values, u, vh], [], None)
+
+    height = matrix.shape[0]
+    host = SingularValues(call.name, call.inner, run)
+    host.places = Places(
+        np.concatenate([rows, columns + height]), np.concatenate([columns + height, rows]), sum(matrix.shape)
+    )
+    _, (values, u, vh) = host.recorded(call.others)
+    return (u, values, vh) if wants else values
+
+
+@records("scipy.sparse.linalg", "eigsh", "eigs", named=True)
+def _eigenvalues(name: str, trace: Trace, A: Any, k: int = 6, M: Any = None, **options: Any) -> Any:
+    sparse = sys.modules["scipy.sparse"]
+    wants = options.pop("return_eigenvectors", True)
+    if M is not None or any(options.get(each) is not None for each in ("Minv", "OPinv")):
+        raise trace.unrecorded(f"scipy.sparse.linalg.{name} with M, Minv or OPinv", "Use scipy.linalg.eigvals.")
+    matrix, rows, columns = _plain_places(trace, name, A)
+    solver = original(getattr(sys.modules["scipy.sparse.linalg"], name))
+    call = Call(trace, solver, (trace.traced(matrix.data)[: len(columns)], k), options, [])
 
     def run(functions: Sequence[Any], *others: Any) -> Solution:
         whole = sparse.csc_array((others[0], (rows, columns)), shape=matrix.shape)
@@ -153,19 +247,24 @@ def _eigsh(trace: Trace, A: Any, k: int = 6, M: Any = None, **options: Any) -> A
         if not wants:
             # SciPy's order may be another one.
             own = call.run(functions, *others, A=whole, return_eigenvectors=False)
-            order = np.argsort(values)[np.argsort(np.argsort(own))]
-            values, vectors = own, vectors[:, order]
+            values, vectors = own, vectors[:, _matched(values, own)]
         return Solution([values, vectors], [], None)
 
     host = Eigenvalues(call.name, call.inner, run)
-    host.places = places
+    host.places, host.symmetric = Places(rows, columns, matrix.shape[0]), name == "eigsh"
     _, (values, vectors) = host.recorded(call.others)
     return (values, vectors) if wants else values
 
 
-_CURES = {"eigs": "numpy.linalg.eig of A.toarray()", "svds": "numpy.linalg.svd of A.toarray()", "lobpcg": "eigsh"}
+def _matched(values: Any, own: Any) -> list[int]:
+    """The numbers of ``values`` that are nearest to each of ``own``, each once."""
+    order: list[int] = []
+    for each in own:
+        left = [number for number in range(len(values)) if number not in order]
+        order.append(min(left, key=lambda number: abs(values[number] - each)))
+    return order
 
 
-@records("scipy.sparse.linalg", *_CURES, named=True)
-def _refused(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    raise trace.unrecorded(f"scipy.sparse.linalg.{name} of traced numbers", f"Use {_CURES[name]}.")
+@records("scipy.sparse.linalg", "lobpcg")
+def _refused(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.unrecorded("scipy.sparse.linalg.lobpcg of traced numbers", "Use eigsh.")
