@@ -40,12 +40,18 @@ def built(form):
     return lambda d: form((d, A.indices, A.indptr), shape=N)
 
 
+SIDES = sp.csc_array(np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0], [0.0, -1.0], [3.0, 0.0]]))
 FUNCTIONS = {
     "spsolve by the right side": lambda d: linalg.spsolve(A, d[:5]),
     "spsolve of several": lambda d: linalg.spsolve(A.tocsc(), np.stack([d[:5], d[1:6] ** 2], axis=1)),
     "spsolve csr": lambda d: linalg.spsolve(built(sp.csr_array)(d), d[:5] * B),
     "spsolve csc": lambda d: linalg.spsolve(built(sp.csc_matrix)(d), B),
     "spsolve sum": lambda d: linalg.spsolve((SYMMETRIC + sp.diags_array(d[:5])).tocsr(), B),
+    "spsolve of a sparse matrix": lambda d: linalg.spsolve(built(sp.csc_array)(d), SIDES).toarray(),
+    "spsolve of a traced sparse matrix": lambda d: (
+        linalg.spsolve(A.tocsr(), sp.csc_array((d[:3], [0, 2, 4], [0, 1, 1, 3]), shape=(5, 3))) @ np.ones(3)
+    ),
+    "spsolve of a sparse vector": lambda d: linalg.spsolve(A, sp.csc_array((d[:2], [1, 3], [0, 2]), shape=(5, 1))),
     "splu": lambda d: linalg.splu(built(sp.csc_array)(d)).solve(B, "T") * linalg.splu(SYMMETRIC).solve(d[:5]),
     "factorized": lambda d: linalg.factorized(built(sp.csc_array)(d))(B),
     "factors from outside": lambda d: SOLVE(d[:5]) + SOLVE(d[1:6], "T"),

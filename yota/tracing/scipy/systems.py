@@ -50,6 +50,17 @@ def _factor(
     return _Factors(trace, n, data, indices, pointers, Direct(_named(options), raises=True))
 
 
+@records("scipy.sparse.linalg", "spsolve")
+def _spsolve(trace: Trace, A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+    """All elements are in the pattern of the solution for a sparse matrix."""
+    sparse = sys.modules["scipy.sparse"]
+    own = original(sparse.linalg.spsolve)
+    if not sparse.issparse(b) or b.ndim < 2 or b.shape[1] == 1:
+        return own(A, b, permc_spec, use_umfpack)
+    form = type(A) if sparse.issparse(A) and A.format in ("csc", "csr") else sparse.csc_array
+    return form(own(A, b.toarray(), permc_spec, use_umfpack))
+
+
 @records("scipy.sparse.linalg", "spsolve_triangular")
 def _triangular(trace: Trace, A: Any, b: Any, lower: bool = True, unit_diagonal: bool = False) -> Any:
     sparse = sys.modules["scipy.sparse"]
