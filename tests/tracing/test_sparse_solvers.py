@@ -49,7 +49,7 @@ FUNCTIONS = {
     "spsolve sum": lambda d: linalg.spsolve((SYMMETRIC + sp.diags_array(d[:5])).tocsr(), B),
     "spsolve of a sparse matrix": lambda d: linalg.spsolve(built(sp.csc_array)(d), SIDES).toarray(),
     "spsolve of a traced sparse matrix": lambda d: (
-        linalg.spsolve(A.tocsr(), sp.csc_array((d[:3], [0, 2, 4], [0, 1, 1, 3]), shape=(5, 3))) @ np.ones(3)
+        linalg.spsolve(A.tocsc(), sp.csc_array((d[:3], [0, 2, 4], [0, 1, 1, 3]), shape=(5, 3))) @ np.ones(3)
     ),
     "spsolve of a sparse vector": lambda d: linalg.spsolve(A, sp.csc_array((d[:2], [1, 3], [0, 2]), shape=(5, 1))),
     "splu": lambda d: linalg.splu(built(sp.csc_array)(d)).solve(B, "T") * linalg.splu(SYMMETRIC).solve(d[:5]),
