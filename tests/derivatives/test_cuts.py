@@ -100,6 +100,9 @@ FUNCTIONS: dict[str, tuple[Function, int]] = {
     "written": (written, 1),
     "parts": (parts, 2),
     "twice": (lambda x: summed(ONE, x[OTHER] ** 2) + summed(ONE, x[OTHER] ** 2), 1),
+    "many numbers": (lambda x: np.stack([np.sin(k * x[0]) * x[1] ** k for k in range(6)]), 2),
+    "transformed parameters": (lambda x: x[ONE % 22] * x[OTHER % 22] * np.exp(x[22]) + np.tanh(x[23]), 3),
+    "long rows": (lambda x: np.concatenate([x[ONE] * x[OTHER], np.stack([np.sum(x**2), np.prod(x)])]), 3),
     "itself": (lambda x: x[1:] - np.sin(x[:-1]) * x[1:], 1),
     "only moved": (lambda x: x[ONE][::-2] + 0.0, 1),
     "differences": (lambda x: np.diff(np.diff(x) ** 2), 2),
@@ -174,7 +177,25 @@ def lists_slope(x: Any) -> Any:
     return g.ravel()
 
 
+def scaled(x: Any) -> Any:
+    """Bonds whose strength and length are functions of two more numbers."""
+    apart = x[:22].reshape(11, 2)[HEADS] - x[:22].reshape(11, 2)[TAILS]
+    return np.exp(x[22]) * np.sum(np.exp(-np.sum(apart**2, axis=1) * np.sin(x[23])))
+
+
+def scaled_slope(x: Any) -> Any:
+    apart = x[:22].reshape(11, 2)[HEADS] - x[:22].reshape(11, 2)[TAILS]
+    square = np.sum(apart**2, axis=1)
+    each = np.exp(x[22] - square * np.sin(x[23]))
+    g = np.zeros((11, 2), x.dtype)
+    pull = -2.0 * np.sin(x[23]) * each[:, None] * apart
+    np.add.at(g, HEADS, pull)
+    np.add.at(g, TAILS, -pull)
+    return np.concatenate([g.ravel(), [np.sum(each), -np.cos(x[23]) * np.sum(square * each)]])
+
+
 HESSIANS: dict[str, tuple[Function, Function, int]] = {
+    "scaled": (scaled, scaled_slope, 6),
     "bonds": (bonds, lambda x: forces(x).ravel(), 3),
     "angles": (angles, angles_slope, 6),
     "lists": (lists, lists_slope, 3),

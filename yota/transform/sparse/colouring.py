@@ -20,10 +20,21 @@ _MOST_STEPS = 6_000_000
 """Largest number of Python steps for colouring column by column."""
 _MOST_COUNTS = 200_000_000
 _FURTHER = 16
+_LONG = 16
+"""How many times as long as others a column is at least that has a colour of its own."""
 
 
 def apart(matrix: Any) -> Colours:
     """Colours of the columns of a CSR pattern; no row has entries in two columns of one colour."""
+    lengths = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    long = np.flatnonzero(lengths > _LONG * max(4.0, float(np.mean(lengths))) if len(lengths) else [])
+    if 0 < len(long) <= _FURTHER:
+        # A column that meets nearly all others has a colour of its own.
+        kept = np.ones(len(lengths), bool)
+        kept[long] = False
+        colours = apart(_without(matrix, kept))
+        colours[long] = _number(colours[kept]) + np.arange(len(long))
+        return colours
     least = int(np.max(np.diff(matrix.indptr), initial=0))
     found = _in_blocks(matrix)
     if _number(found) > least:
@@ -33,6 +44,15 @@ def apart(matrix: Any) -> Colours:
         if near is not None:
             found = min(found, _greedy(near), key=_number)
     return found
+
+
+def _without(matrix: Any, kept: Any) -> Any:
+    """A pattern with those columns alone, at their places, that are ``kept``."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    inside = kept[matrix.indices]
+    return library().csr_array(
+        (np.ones(int(np.sum(inside)), bool), (rows[inside], matrix.indices[inside])), shape=matrix.shape
+    )
 
 
 def _number(colours: Colours) -> int:

@@ -19,7 +19,7 @@ from yota.transform.sparse.csr import library
 from yota.transform.sparse.cuts import Cut, cuts
 from yota.transform.sparse.dependence import patterns
 from yota.transform.sparse.element_maps import Known
-from yota.transform.sparse.products import Products, computed, rows_of, shortest, symmetric
+from yota.transform.sparse.products import Plan, computed, fewest, rows_of, shortest, symmetric
 
 _OF_TERM = 4
 """Cost of a term of a sum, in elementwise operations; of an entry that is only moved, 1."""
@@ -60,7 +60,7 @@ class Compression:
     matrix: Any
     relied: frozenset[int]
     cut: Cut
-    plan: Products
+    plan: Plan
     terms: Terms
 
     def entries(self, builder: TapeBuilder, registry: Registry, reverse: Reverse) -> int:
@@ -113,7 +113,7 @@ def compression(
         _fewest(blocks, symmetric=hessian and not number) * work + max(matrix.nnz, _lengths(blocks, cut).sum())
         for number, (cut, blocks) in enumerate(found)
     ]
-    best: tuple[Cut, Products, Terms] | None = None
+    best: tuple[Cut, Plan, Terms] | None = None
     cost = 0
     # Colouring takes long: what cannot be the cheapest is left out.
     for number in np.argsort(least, kind="stable"):
@@ -154,8 +154,7 @@ def _fewest(matrix: Any, *, symmetric: bool) -> int:
     if symmetric:
         # A product has an entry for each row, and half of the entries are enough.
         return int(-(-matrix.nnz // max(1, 2 * matrix.shape[0])))
-    lengths = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=1)
-    return int(min(np.max(each, initial=0) for each in lengths))
+    return min(fewest(lengths)[0] for lengths in (np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=1)))
 
 
 def _lengths(blocks: Any, cut: Cut) -> Any:

@@ -18,8 +18,11 @@ from yota.rules.registry import Registry
 from yota.transform.reverse.loop_adjoints import zeros_like
 from yota.transform.reverse.tape_parts import Reverse
 from yota.transform.sparse.colouring import apart, star
+from yota.transform.sparse.csr import library
 
 MOST_PRODUCTS = 64
+_MOST_LEFT_OUT = 16
+"""Largest number of long rows, or columns, with products of their own."""
 _SHORT = 16
 """Number of elements up to which a seed is a constant of its own."""
 
@@ -49,27 +52,72 @@ def rows_of(matrix: Any) -> np.ndarray:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def shortest(matrix: Any) -> Products:
-    """Products by rows or by columns, whichever are fewer."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Products in both directions, which give the entries of a matrix together.
+
+    parts: the products of each direction.
+    entries: for each part the numbers of the entries that it gives.
+    """
+
+    parts: tuple[Products, ...]
+    entries: tuple[np.ndarray, ...]
+
+    @property
+    def number(self) -> int:
+        """Number of products."""
+        return sum(part.number for part in self.parts)
+
+
+def fewest(lengths: np.ndarray) -> tuple[int, np.ndarray]:
+    """A bound on the products that tell rows apart, by the ``lengths`` of columns, and the columns to leave out for it.
+
+    A column that is left out has a product of its own, in the other direction.
+    """
+    order = np.argsort(-lengths, kind="stable")[: _MOST_LEFT_OUT + 1]
+    bounds = lengths[order] + np.arange(len(order))
+    number = int(np.argmin(bounds)) if len(bounds) else 0
+    return int(bounds[number]) if len(bounds) else 0, np.sort(order[:number])
+
+
+def shortest(matrix: Any) -> Plan:
+    """Products by rows or by columns, whichever are fewer, and by those that are too long for that."""
     across = matrix.T.tocsr()
-    longest, widest = (int(np.max(np.diff(each.indptr), initial=0)) for each in (across, matrix))
-    rows, columns = rows_of(matrix), matrix.indices.astype(np.int64)
-    by_columns = apart(matrix) if widest < longest else None
-    if by_columns is None or longest <= by_columns.max(initial=-1) + 1:
-        by_rows = apart(across)
-        if by_columns is None and widest < by_rows.max(initial=-1) + 1:
-            by_columns = apart(matrix)
-        if by_columns is None or by_rows.max(initial=-1) <= by_columns.max(initial=-1):
-            return Products(_used(by_rows, matrix), False, by_rows[rows], columns)
-    return Products(_used(by_columns, across), True, by_columns[columns], rows)
+    # Whether products combine columns, with the matrix whose rows are columns of such a product.
+    sides = [(False, across), (True, matrix)]
+    bounds = [fewest(np.diff(side.indptr)) for _, side in sides]
+    best: Plan | None = None
+    for number in sorted((0, 1), key=lambda number: bounds[number][0]):
+        if best is None or bounds[number][0] < best.number:
+            found = _two_sided(matrix, *sides[number], bounds[number][1])
+            if best is None or found.number < best.number:
+                best = found
+    assert best is not None
+    return best
 
 
-def _used(colours: np.ndarray, matrix: Any) -> np.ndarray:
-    """Colours of rows, -1 for rows without entries."""
-    return np.where(np.diff(matrix.indptr) > 0, colours, -1)
+def _two_sided(matrix: Any, forward: bool, side: Any, left_out: np.ndarray) -> Plan:
+    """Products in one direction; rows of ``side`` that are ``left_out`` have each one in the other direction."""
+    ends = rows_of(matrix), matrix.indices.astype(np.int64)
+    own, other = ends[::-1] if forward else ends
+    kept = np.ones(side.shape[0], bool)
+    kept[left_out] = False
+    inside = np.flatnonzero(kept[other])
+    rest = library().csr_array((np.ones(len(inside), bool), (other[inside], own[inside])), shape=side.shape)
+    used = np.bincount(own[inside], minlength=side.shape[1]) > 0
+    colours = np.where(used, apart(rest), -1)
+    parts = [Products(colours, forward, colours[own[inside]], other[inside])]
+    entries = [inside]
+    if len(left_out):
+        outside = np.flatnonzero(~kept[other])
+        places = np.full(side.shape[0], -1)
+        places[left_out] = np.arange(len(left_out))
+        parts.append(Products(places, not forward, places[other[outside]], own[outside]))
+        entries.append(outside)
+    return Plan(tuple(parts), tuple(entries))
 
 
-def symmetric(matrix: Any) -> Products:
+def symmetric(matrix: Any) -> Plan:
     """Products of a symmetric matrix, in which each entry may be read at its mirror position."""
     colours = star(matrix)
     rows, columns = rows_of(matrix), matrix.indices.astype(np.int64)
@@ -77,7 +125,8 @@ def symmetric(matrix: Any) -> Products:
     seen = np.bincount(rows * number + colours[columns], minlength=1)
     alone = seen[rows * number + colours[columns]] == 1
     products = np.where(alone, colours[columns], colours[rows])
-    return Products(colours, False, products, np.where(alone, rows, columns))
+    part = Products(colours, False, products, np.where(alone, rows, columns))
+    return Plan((part,), (np.arange(matrix.nnz),))
 
 
 def computed(
@@ -85,7 +134,7 @@ def computed(
     tape: Tape,
     inner: Sequence[int],
     outer: Sequence[int],
-    plan: Products,
+    plan: Plan,
     registry: Registry,
     reverse: Reverse,
 ) -> tuple[int, np.ndarray]:
@@ -95,41 +144,57 @@ def computed(
     """
     # Adjoints of results of ops stay where they are if no op defines these.
     tape = with_ops(tape, [op for op in tape.ops if op.result not in inner])
-    sides = (inner, outer) if plan.forward else (outer, inner)
-    seeds = _seeds(builder, plan, sides[0])
-    if plan.forward:
-        # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
-        blanks = [zeros_like(builder, each) for each in outer]
-        pulled = reverse(tape, builder, dict(zip(outer, blanks, strict=True)), inner, registry)
-        linear = builder.finish([each for each in pulled if each is not None])
-        slopes = dict(zip(inner, pulled, strict=True))
-        found = [
-            reverse(
-                linear,
-                builder,
-                {pull: seed[each] for each, pull in slopes.items() if pull is not None and each in seed},
-                blanks,
-                registry,
-            )
-            for seed in seeds
-        ]
-    else:
-        found = [reverse(tape, builder, seed, inner, registry) for seed in seeds]
-    return _read(builder, plan, found, sides[1])
+    pieces: list[int] = []
+    where = np.zeros(sum(map(len, plan.entries)), np.int64)
+    start = 0
+    for part, entries in zip(plan.parts, plan.entries, strict=True):
+        found, taken = _products(builder, tape, inner, outer, part, registry, reverse)
+        read, places = _read(builder, part, found, taken)
+        pieces += read
+        where[entries] = start + places
+        start += sum(builder.types[each].size for each in read)
+    if not pieces:
+        return builder.constant(np.zeros(0, builder.types[inner[0]].dtype)), where
+    return builder.emit(primitive("concatenate"), pieces, {"axis": 0}) if len(pieces) > 1 else pieces[0], where
 
 
-def _seeds(builder: TapeBuilder, plan: Products, given: Sequence[int]) -> list[dict[int, int]]:
+def _products(
+    builder: TapeBuilder,
+    tape: Tape,
+    inner: Sequence[int],
+    outer: Sequence[int],
+    part: Products,
+    registry: Registry,
+    reverse: Reverse,
+) -> tuple[list[Sequence[int | None]], Sequence[int]]:
+    """The products of one direction, each with a result for each of the variables that come second."""
+    if not part.forward:
+        return [reverse(tape, builder, seed, inner, registry) for seed in _seeds(builder, part, outer)], inner
+    # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
+    seeds = _seeds(builder, part, inner)
+    # Each is a variable of its own, which nothing else on the tape is.
+    blanks = [builder.variable(builder.types[each]) for each in outer]
+    for each in blanks:
+        builder.constants[each] = np.zeros(builder.types[each].shape, builder.types[each].dtype)[()]
+    pulled = reverse(tape, builder, dict(zip(outer, blanks, strict=True)), inner, registry)
+    linear = builder.finish([each for each in pulled if each is not None])
+    slopes = [(each, pull) for each, pull in zip(inner, pulled, strict=True) if pull is not None]
+    given = [{pull: seed[each] for each, pull in slopes if each in seed} for seed in seeds]
+    return [reverse(linear, builder, each, blanks, registry) for each in given], outer
+
+
+def _seeds(builder: TapeBuilder, part: Products, given: Sequence[int]) -> list[dict[int, int]]:
     """For each product the seeds of the variables ``given``: ones at its rows or columns, and zeros elsewhere."""
-    seeds: list[dict[int, int]] = [{} for _ in range(plan.number)]
+    seeds: list[dict[int, int]] = [{} for _ in range(part.number)]
     first = 0
     for variable in given:
         type = builder.types[variable]
-        colours = plan.colours[first : first + type.size].reshape(type.shape)
+        colours = part.colours[first : first + type.size].reshape(type.shape)
         first += type.size
         for axis in range(type.ndim):
             one = colours.take([0], axis) if type.size else colours
             colours = one if np.array_equal(np.broadcast_to(one, colours.shape), colours) else colours
-        kind = np.int8 if plan.number < 128 else np.int16
+        kind = np.int8 if part.number < 128 else np.int16
         whole = builder.constant(colours.astype(kind))
         for number in np.unique(colours[colours >= 0]):
             if colours.size == 1:
@@ -146,21 +211,18 @@ def _seeds(builder: TapeBuilder, plan: Products, given: Sequence[int]) -> list[d
 
 
 def _read(
-    builder: TapeBuilder, plan: Products, found: Sequence[Sequence[int | None]], taken: Sequence[int]
-) -> tuple[int, np.ndarray]:
-    """The parts of the products in which there are entries, one after the other, and the places of the entries."""
-    if not len(plan.places):
-        return builder.constant(np.zeros(0, builder.types[taken[0]].dtype)), plan.places
+    builder: TapeBuilder, part: Products, found: Sequence[Sequence[int | None]], taken: Sequence[int]
+) -> tuple[list[int], np.ndarray]:
+    """The results of products in which there are entries, as vectors, and the places of the entries in all of these."""
     ends = np.cumsum([0, *(builder.types[each].size for each in taken)])
-    parts = np.searchsorted(ends, plan.places, "right") - 1
-    blocks, own = np.unique(plan.products * len(taken) + parts, return_inverse=True)
+    numbers = np.searchsorted(ends, part.places, "right") - 1
+    blocks, own = np.unique(part.products * len(taken) + numbers, return_inverse=True)
     pieces = []
-    for number, part in zip(*np.divmod(blocks, len(taken)), strict=True):
-        piece = found[number][part]
-        pieces.append(_flat(builder, zeros_like(builder, taken[part]) if piece is None else piece))
+    for number, which in zip(*np.divmod(blocks, len(taken)), strict=True):
+        piece = found[number][which]
+        pieces.append(_flat(builder, zeros_like(builder, taken[which]) if piece is None else piece))
     starts = np.cumsum([0, *(builder.types[each].size for each in pieces)])
-    whole = builder.emit(primitive("concatenate"), pieces, {"axis": 0}) if len(pieces) > 1 else pieces[0]
-    return whole, starts[own] + plan.places - ends[parts]
+    return pieces, starts[own] + part.places - ends[numbers]
 
 
 def _flat(builder: TapeBuilder, found: int) -> int:
