@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
+import re
 import subprocess
 import sys
 from dataclasses import InitVar, dataclass, field
@@ -174,3 +176,77 @@ def test_filters_of_images_load_what_they_are_recorded_as() -> None:
         "assert abs(np.sum(g) - 5) < 1e-12, g\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+class Checked:
+    """An attribute that is converted when it is set."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        return 1.0 if instance is None else float(instance.__dict__[self.name]) * 2
+
+    def __set__(self, instance, value):
+        instance.__dict__[self.name] = abs(float(value))
+
+
+class Once:
+    """An attribute that is computed when it is first read."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __get__(self, instance, owner=None):
+        found = instance.__dict__["volume"] = float(self.function(instance)) ** 2
+        return found
+
+
+@dataclass(frozen=True)
+class Box:
+    width: float = Checked()
+    height: float = Checked()
+
+    @Once
+    def volume(self):
+        return self.width * self.height
+
+
+class Rod:
+    length = Checked()
+
+    def __init__(self, length):
+        self.length = length
+
+
+def twice_read(x):
+    box = Box(x[0], x[2])
+    return box.volume + box.volume * box.width
+
+
+def in_words(x):
+    return re.compile("b+").sub("", "bab").count("a") * float(x[0]) ** 3
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: Box(x[0], x[1]).volume,
+        twice_read,
+        lambda x: Rod(-x[1]).length ** 2,
+        in_words,
+    ],
+)
+def test_descriptors_run_from_their_source(f):
+    assert_right(f, X)
+
+
+@pytest.mark.filterwarnings("ignore:Compilation requested")
+def test_functions_of_elements_that_numba_compiles():
+    numba = pytest.importorskip("numba")
+
+    @numba.vectorize
+    def split(a, b):
+        return a * b if a > 1 else math.sin(a) - b
+
+    assert_right(lambda x: np.sum(split(x, x[::-1])) + split(x[0], 2.0), X)

@@ -124,6 +124,9 @@ def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) ->
     compiled = inspect.getattr_static(function, "py_func", None)  # a function that Numba compiles
     if is_readable(compiled):
         return compiled
+    trace = current()
+    if trace is not None and type(function).__module__ == "numba.np.ufunc.dufunc":
+        return CREATION["vectorize"](trace, taken(function._dispatcher.py_func))
     owner = getattr(function, "__self__", None)
     if type(owner).__name__ == "SuperLU" and function.__name__ == "solve":
         from yota.tracing.scipy.systems import solved_by
@@ -171,6 +174,24 @@ def method_of(kind: type, name: str) -> FunctionType | None:
     return None
 
 
+def descriptor(value: Any, name: str, method: str) -> Callable[..., Any] | None:
+    """The readable ``method``, as ``__set__``, of the descriptor that is an attribute of ``value``'s class, if any."""
+    found: Any = next((vars(base)[name] for base in type(value).__mro__ if name in vars(base)), None)
+    if isinstance(found, property):
+        function = found.fget if method == "__get__" else found.fset
+        return function if is_readable(function) else None
+    kind: Any = type(found)
+    return special(found, method) if _is_users(kind) else None
+
+
+def set_by_class(receiver: Any, name: str, value: Any) -> bool:
+    """Whether an attribute is a property or another descriptor that a class of the user's sets, as it then has."""
+    setter = descriptor(receiver, name, "__set__")
+    if setter is not None:
+        call(setter, (receiver, value), {})
+    return setter is not None
+
+
 @functools.cache
 def _is_users(kind: Any) -> bool:
     """Whether a class comes from neither Python nor the libraries that traced values know."""
@@ -213,9 +234,7 @@ def initialise(
             continue
         if sort == "_FIELD_INITVAR":
             later.append(value)
-        elif frozen:
-            object.__setattr__(new, each.name, value)
-        else:
-            setattr(new, each.name, value)
+        elif not set_by_class(new, each.name, value):
+            (object.__setattr__ if frozen else setattr)(new, each.name, value)
     if hasattr(kind, "__post_init__"):
         call(kind.__post_init__, (new, *later), {})

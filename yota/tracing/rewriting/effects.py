@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import operator
+import os
+import re
 import sys
 import types
 from collections.abc import Mapping
@@ -21,10 +23,11 @@ from yota.tracing.bytecode import static_attribute
 from yota.tracing.creation import fresh
 from yota.tracing.current import current
 from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.source_lines import caller, is_array_file, is_library_file
+from yota.tracing.source_lines import caller, is_array_file, is_installed_file, is_library_file
 from yota.tracing.writers import Called
 
-IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
+_CONSTANTS = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...))
+IMMUTABLE = (*_CONSTANTS, np.generic, re.Pattern, re.Match)
 _READ: Mapping[type, tuple[Any, ...]] = {
     kind: tuple(getattr(kind, name) for name in names.split())
     for kind, names in {
@@ -32,6 +35,7 @@ _READ: Mapping[type, tuple[Any, ...]] = {
         dict: "copy get items keys values",
         types.MappingProxyType: "copy get items keys values",
         Mapping: "items keys values",
+        type: "mro",
         set: "copy difference intersection isdisjoint issubset issuperset symmetric_difference union",
     }.items()
 }
@@ -113,7 +117,7 @@ def writes(value: Any, traced: Any = None) -> None:
     if trace is not None and not trace.wide and type(value) is np.ndarray and trace.varies(traced):
         trace.is_too_narrow = True
         raise trace.refuse("a traced value is written into a plain array.", "Make that inside of the function.")
-    if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():
+    if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library(value):
         return
     if isinstance(value, np.ndarray) and is_traced(traced):
         trace.first_run.over = True  # operators come no further
@@ -121,10 +125,17 @@ def writes(value: Any, traced: Any = None) -> None:
         raise trace.first_run.block(trace)
 
 
-def _is_in_library() -> bool:
-    """Whether SciPy's own code is at work, which writes nothing but what it makes and what it keeps to itself."""
+def _is_in_library(value: Any = None) -> bool:
+    """Whether code of a library is at work that writes nothing but what it makes and what it keeps to itself.
+
+    Entries of a dictionary, ``value``, are what an installed package has computed before.
+    """
     user = caller()
-    return user is not None and is_library_file(user.f_code.co_filename)
+    if user is None:
+        return False
+    name = user.f_code.co_filename
+    is_cache = type(value) is dict and is_installed_file(name)
+    return is_library_file(name) or is_cache or f"-packages{os.sep}astropy{os.sep}" in name
 
 
 def enters(context: Any) -> None:
@@ -178,10 +189,8 @@ def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, 
         return function is not np.ufunc.at
     if isinstance(owner, type) and owner.__module__ in _MODULES:
         return True
-    if owner is not None and not isinstance(owner, (types.ModuleType, type)):
-        reads = any(function in _READ.get(kind, ()) for kind in type(owner).__mro__)
-        return reads or isinstance(owner, np.ndarray) or _is_known(function)
-    return _is_known(function)
+    reads = any(function in _READ.get(kind, ()) for kind in type(owner).__mro__)
+    return reads or isinstance(owner, np.ndarray) or _is_known(function)
 
 
 def _is_known(function: Any) -> bool:

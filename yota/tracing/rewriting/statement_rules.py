@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from yota.errors import YotaError
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
 from yota.tracing.patch_targets import attribute as attribute_of
-from yota.tracing.rewriting.call_rules import call, ready, special
-from yota.tracing.rewriting.definition import is_readable
+from yota.tracing.rewriting.call_rules import call, descriptor, ready, set_by_class, special
 from yota.tracing.rewriting.effects import enters, is_own, made, writes
 from yota.tracing.rewriting.operator_rules import iterate
 from yota.tracing.rewriting.rewritten import RULES, rule
@@ -41,13 +41,12 @@ def outside(value: Any) -> Any:
 
 @rule("attribute")
 def attribute(value: Any, name: str) -> Any:
-    """``value.name``; a property of a class of the user's runs from its source."""
-    for base in type(value).__mro__:
-        found = vars(base).get(name)
-        if found is not None:
-            if isinstance(found, property) and is_readable(found.fget):
-                return call(found.fget, (value,), {})
-            break
+    """``value.name``; a property or another descriptor of a class of the user's runs from its source."""
+    getter = descriptor(value, name, "__get__")
+    if isinstance(getter, FunctionType):
+        return call(getter, (value,), {})
+    if getter is not None and (name not in getattr(value, "__dict__", ()) or descriptor(value, name, "__set__")):
+        return call(getter, (value, type(value)), {})
     ready(value)
     found = attribute_of(value, name)
     if name == "__dict__" and is_own(value):
@@ -59,11 +58,8 @@ def attribute(value: Any, name: str) -> Any:
 def set_attribute(value: Any, receiver: Any, name: str) -> None:
     """``receiver.name = value``."""
     named(value, name)
-    for base in type(receiver).__mro__:
-        found = vars(base).get(name)
-        if isinstance(found, property) and is_readable(found.fset):
-            call(found.fset, (receiver, value), {})
-            return
+    if set_by_class(receiver, name, value):
+        return
     trace = current()
     if trace is not None and is_tracer(receiver):
         trace.hold()
