@@ -10,6 +10,7 @@ from typing import Any
 from yota.ir.callables import original
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
+from yota.tracing.scipy.distribution_formulas import special
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import overwrite
@@ -28,10 +29,6 @@ class Loss:
     value: Callable[[Any, Any, Any], Any]
     slope: Callable[[Any, Any, Any], Any]
     curvature: Callable[[Any, Any, Any], Any]
-
-
-def _special(name: str) -> Any:
-    return getattr(sys.modules["scipy.special"], name)
 
 
 def _one(y: Any, raw: Any, by: Any) -> Any:
@@ -66,7 +63,7 @@ def _identity_tweedie(y: Any, raw: Any, by: Any) -> Any:
     if p == 0:
         return 0.5 * (raw - y) ** 2
     if p == 1:
-        return _special("xlogy")(y, y) - _special("xlogy")(y, raw) + raw - y
+        return special("xlogy")(y, y) - special("xlogy")(y, raw) + raw - y
     if p == 2:
         return np.log(raw / y) + y / raw - 1
     found = raw * raw ** (1 - p) / (2 - p) - y * raw ** (1 - p) / (1 - p)
@@ -76,7 +73,7 @@ def _identity_tweedie(y: Any, raw: Any, by: Any) -> Any:
 
 
 def _probabilities(y: Any, raw: Any, by: Any) -> Any:
-    return _special("softmax")(raw, 1)
+    return special("softmax")(raw, 1)
 
 
 def _classes(y: Any, raw: Any) -> Any:
@@ -84,7 +81,7 @@ def _classes(y: Any, raw: Any) -> Any:
 
 
 def _multinomial(y: Any, raw: Any, by: Any) -> Any:
-    return _special("logsumexp")(raw, axis=1) - np.sum(np.where(_classes(y, raw), raw, 0.0), axis=1)
+    return special("logsumexp")(raw, axis=1) - np.sum(np.where(_classes(y, raw), raw, 0.0), axis=1)
 
 
 _LOSSES: dict[str, Loss] = {
@@ -118,8 +115,8 @@ _LOSSES: dict[str, Loss] = {
     ),
     "HalfBinomialLoss": Loss(
         lambda y, raw, by: np.logaddexp(0.0, raw) - y * raw,
-        lambda y, raw, by: _special("expit")(raw) - y,
-        lambda y, raw, by: _special("expit")(raw) * _special("expit")(-raw),
+        lambda y, raw, by: special("expit")(raw) - y,
+        lambda y, raw, by: special("expit")(raw) * special("expit")(-raw),
     ),
     "HalfMultinomialLoss": Loss(
         _multinomial,
