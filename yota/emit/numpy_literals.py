@@ -105,22 +105,18 @@ def brackets(index: Index, shape: Sequence[int], arrays: Sequence[str] = (), cut
         if cut is not None and axis == cut[0]:
             texts.append(cut[1])
         elif isinstance(entry, Slice):
-            texts.append(_slice(entry, extent))
+            if entry.step < 0:
+                stop = "" if entry.stop is None else str(entry.stop)
+                start = "" if entry.start == extent - 1 else str(entry.start)
+            else:
+                start = "" if entry.start == 0 else str(entry.start)
+                stop = "" if entry.stop == extent else str(entry.stop)
+            texts.append(f"{start}:{stop}" + (f":{entry.step}" if entry.step != 1 else ""))
         else:
             texts.append(next(gathered) if entry is GATHER else str(entry))
     while texts and texts[-1] == ":":
         texts.pop()
     return f"[{', '.join(texts)}]" if texts else "[()]" if not shape else "[:]"
-
-
-def _slice(entry: Slice, extent: int) -> str:
-    if entry.step < 0:
-        stop = "" if entry.stop is None else str(entry.stop)
-        start = "" if entry.start == extent - 1 else str(entry.start)
-    else:
-        start = "" if entry.start == 0 else str(entry.start)
-        stop = "" if entry.stop == extent else str(entry.stop)
-    return f"{start}:{stop}" + (f":{entry.step}" if entry.step != 1 else "")
 
 
 UNNAMED = "constant"

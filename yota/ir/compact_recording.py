@@ -25,19 +25,16 @@ _result = attrgetter("result")
 def static_key(op: Op, number: int) -> Hashable:
     """What the static keywords of ops that repeat have in common; ``number`` for those that are like no others."""
     if op.access in (AccessMap.READ, AccessMap.WRITE):
-        return _form(op.keyword("index"), reads=op.access == AccessMap.READ)
+        index = op.keyword("index")
+        if op.access == AccessMap.READ and is_window(index):
+            return ("window", index[0].stop - index[0].start, *index[1:])
+        return tuple([int if isinstance(entry, int) else entry for entry in index])
     try:
         hash(op.static)
     except TypeError:
         return number
     # The text tells 0.0 from -0.0 and from False.
     return op.static, repr(op.static)
-
-
-def _form(index: tuple[Any, ...], *, reads: bool) -> tuple[Any, ...]:
-    if reads and is_window(index):
-        return ("window", index[0].stop - index[0].start, *index[1:])
-    return tuple([int if isinstance(entry, int) else entry for entry in index])
 
 
 def is_window(index: tuple[Any, ...]) -> bool:

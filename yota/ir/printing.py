@@ -110,15 +110,10 @@ def _static(value: Any) -> str:
         return value.name
     if isinstance(value, tuple):
         if any(isinstance(entry, Slice) or entry is GATHER or entry is NEWAXIS for entry in value):
-            return show_index(value)
+            return "[" + ", ".join(map(str, value)) + "]"
         inner = ", ".join(map(_static, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     return repr(value)
-
-
-def show_index(index: tuple[Any, ...]) -> str:
-    """An index in brackets."""
-    return "[" + ", ".join(map(str, index)) + "]"
 
 
 def show_constant(value: Any) -> str:

@@ -75,7 +75,10 @@ class _Writer:
         if kind is Op:
             static = [[name, self.written(each)] for name, each in value.static]
             location = self._once(value.location)
-            return ["op", value.result, self._primitive(value.primitive), value.operands, static, location]
+            found = self._shared.get(id(value.primitive))
+            if found is None:
+                found = self._shared[id(value.primitive)] = self._named(value.primitive)
+            return ["op", value.result, found, value.operands, static, location]
         if kind in (tuple, list):
             return ["t" if kind is tuple else "l", *map(self.written, value)]
         if kind is dict:
@@ -88,12 +91,6 @@ class _Writer:
         found = self._shared.get(id(value))
         if found is None:
             found = self._shared[id(value)] = self.written(value)
-        return found
-
-    def _primitive(self, known: Primitive) -> Any:
-        found = self._shared.get(id(known))
-        if found is None:
-            found = self._shared[id(known)] = self._named(known)
         return found
 
     def _other(self, value: Any, kind: Any) -> Any:

@@ -84,7 +84,13 @@ class Targets:
             if not self._pending or len(sys.modules) == self._modules:
                 break
             self.refresh()
-        return self._redefined(function)
+        # A function that took the place of another one, as happens in notebooks, keeps its rule.
+        target = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
+        name = self._names.get(target)
+        if name is None or resolve(target) is not function:
+            return None
+        self._known[id(function)] = (function, name)
+        return name
 
     def refresh(self) -> None:
         """Look up the targets whose modules have appeared."""
@@ -94,12 +100,3 @@ class Targets:
             if found is not None:
                 self._known[id(found)] = (found, self._names[target])
                 self._pending.discard(target)
-
-    def _redefined(self, function: Any) -> str | None:
-        """A function that took the place of another one, as happens in notebooks, keeps its rule."""
-        target = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-        name = self._names.get(target)
-        if name is None or resolve(target) is not function:
-            return None
-        self._known[id(function)] = (function, name)
-        return name

@@ -126,7 +126,9 @@ class Packages:
             removed.
         """
         for package in self.waiting:
-            if _is_imported(package.module):
+            # The module is there, and not just on its way.
+            module = sys.modules.get(package.module)
+            if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
                 before = self.waiting
                 self.waiting = tuple(each for each in before if each is not package)
                 try:
@@ -156,12 +158,6 @@ class Packages:
             raise RuleError(f"{package}: {fault}") from None
         for rule in rules:
             self._owners.update({key: (package, rule) for key in (rule.name, rule.target) if key})
-
-
-def _is_imported(name: str) -> bool:
-    """Whether a module is there, and not just on its way."""
-    module = sys.modules.get(name)
-    return module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 def _is_absent(target: str) -> bool:

@@ -114,7 +114,11 @@ def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Argum
     leaves: list[Leaf] = []
     statics: list[Static] = []
     for position, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
-        _refuse_iterators(value, name)
+        # Refuse iterators: the next call, which runs compiled code, would find them exhausted.
+        if hasattr(type(value), "__next__") and type(value).__module__ in ("builtins", "itertools"):
+            raise ArgumentError(
+                f"argument {name} is a {type(value).__name__}, which can be iterated only once; pass a list"
+            )
         for path, part in flatten(value):
             if is_leaf(part):
                 leaves.append(Leaf(_checked(part, spelled(name, path)), position, name, path))
@@ -146,14 +150,6 @@ def _checked(value: Any, place: str) -> Any:
     if value.dtype.kind not in "biufc":
         raise ArgumentError(f"argument {place} has dtype {value.dtype}; only numbers can be traced")
     return value
-
-
-def _refuse_iterators(value: Any, name: str) -> None:
-    """Refuse iterators: the next call, which runs compiled code, would find them exhausted."""
-    if hasattr(type(value), "__next__") and type(value).__module__ in ("builtins", "itertools"):
-        raise ArgumentError(
-            f"argument {name} is a {type(value).__name__}, which can be iterated only once; pass a list"
-        )
 
 
 def _refuse_lookalikes(value: Any, place: str) -> None:

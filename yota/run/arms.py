@@ -243,7 +243,7 @@ class Alignment:
 
     def _rejoins(self, place: int, other: int) -> tuple[int, int] | None:
         """The least numbers of ops in the arms of a branch, after which both go on alike to the next branch."""
-        ours = [op for op in self._ahead(self.ours, place) if self._is_joint(op)]
+        ours = [op for op in self._ahead(self.ours, place) if op.result not in self._selects and self._is_reached(op)]
         theirs = self._ahead(self.theirs, other)
         more = len(theirs) - len(ours)
         for count in range(max(0, -more), min(len(ours), (_MOST_OPS - more) // 2) + 1):
@@ -255,9 +255,6 @@ class Alignment:
         """The ops up to the next branch."""
         following = tape.guards[len(self._guards) :]
         return tape.ops[place : following[0].after if following else None]
-
-    def _is_joint(self, op: Op) -> bool:
-        return op.result not in self._selects and self._is_reached(op)
 
     def _branch(self, place: int, other: int, count: int, others: int) -> bool:
         """Add the arms of a branch: ``count`` ops of ours, and ``others`` of the recording."""

@@ -29,7 +29,7 @@ def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple
     shift = len(tape.ops)
     guards = [replace(guard, variable=known[guard.variable], after=guard.after + shift) for guard in exact.tape.guards]
     builder.guards = [*_others(tape.guards, exact.tape.guards), *guards]
-    added = tuple(array for variable, array in exact.captured.items() if not _is_among(array, captured))
+    added = tuple(array for variable, array in exact.captured.items() if not any(array is other for other in captured))
     values = [known[each] for each in exact.tape.outputs]
     return builder.finish((*values, *tape.outputs[len(values) :])), captured + added
 
@@ -50,10 +50,6 @@ def _inputs(builder: TapeBuilder, tape: Tape, captured: tuple[Any, ...], exact: 
             known[entry.variable] = builder.input(exact.tape.types[entry.variable], -1, entry.name, ())
             builder.captured[known[entry.variable]] = array
     return known
-
-
-def _is_among(array: Any, others: tuple[Any, ...]) -> bool:
-    return any(array is other for other in others)
 
 
 def _others(guards: tuple[Guard, ...], exact: tuple[Guard, ...]) -> Iterator[Guard]:

@@ -78,7 +78,18 @@ def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callab
     are values and not derivatives. If C cannot be compiled, it warns and uses NumPy code.
     """
     if target.name == "cuda":
-        return _compiled_for_cuda(tape, values)
+        from yota.emit.targets import cuda
+        from yota.run.machine.cuda_program import Expected, Program
+
+        # A tape that the target does not support must fail before the GPU is used.
+        atomic = settings.atomic
+        written = cuda.generate(tape, atomic=atomic, values=values)
+        expected = [
+            Expected(".".join((item.name, *map(str, item.path))), type.dtype, type.shape, item.argument < 0)
+            for item in tape.inputs
+            for type in [tape.types[item.variable]]
+        ]
+        return Program(lambda forms: cuda.generate(tape, forms, atomic=atomic, values=values), expected), written.text
     source = source_of(tape, target, values)
     return loaded(source), source.text
 
@@ -125,21 +136,6 @@ def loaded(source: Any) -> Callable[..., Any]:
     from yota.run.machine.python import load
 
     return load(source)
-
-
-def _compiled_for_cuda(tape: Tape, values: int) -> tuple[Callable[..., Any], str]:
-    from yota.emit.targets import cuda
-    from yota.run.machine.cuda_program import Expected, Program
-
-    # A tape that the target does not support must fail before the GPU is used.
-    atomic = settings.atomic
-    written = cuda.generate(tape, atomic=atomic, values=values)
-    expected = [
-        Expected(".".join((item.name, *map(str, item.path))), type.dtype, type.shape, item.argument < 0)
-        for item in tape.inputs
-        for type in [tape.types[item.variable]]
-    ]
-    return Program(lambda forms: cuda.generate(tape, forms, atomic=atomic, values=values), expected), written.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,17 +230,14 @@ class Tables:
             )
         key = value.dtype.name, np.ascontiguousarray(value).tobytes()
         if key not in self._known:
-            self._known[key] = self._define(hint, value)
+            flat, language = np.ascontiguousarray(value).ravel(), self._language
+            name, kind, count, part = self._names.fresh(f"{hint}_table"), language.type(flat.dtype), flat.size, ""
+            if flat.dtype.kind == "c":
+                # C99 has no constant expression for a complex number with an infinite part: its parts are listed.
+                flat = flat.view(real_type(flat.dtype))
+                part = c_type(flat.dtype)
+            words = " ".join(f"{language.literal(item, flat.dtype)}," for item in flat)
+            rows = textwrap.wrap(words, _COLUMNS - 4, break_on_hyphens=False)
+            self.lines += language.printed([Table(kind, name, count, tuple(rows), part)])
+            self._known[key] = f"{name}.values" if part else name
         return self._known[key]
-
-    def _define(self, hint: str, value: np.ndarray[Any, Any]) -> str:
-        flat, language = np.ascontiguousarray(value).ravel(), self._language
-        name, kind, count, part = self._names.fresh(f"{hint}_table"), language.type(flat.dtype), flat.size, ""
-        if flat.dtype.kind == "c":
-            # C99 has no constant expression for a complex number with an infinite part: its parts are listed.
-            flat = flat.view(real_type(flat.dtype))
-            part = c_type(flat.dtype)
-        words = " ".join(f"{language.literal(item, flat.dtype)}," for item in flat)
-        rows = textwrap.wrap(words, _COLUMNS - 4, break_on_hyphens=False)
-        self.lines += language.printed([Table(kind, name, count, tuple(rows), part)])
-        return f"{name}.values" if part else name

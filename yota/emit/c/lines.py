@@ -93,7 +93,13 @@ class Writer:
         self.uses: dict[int, int] = {}
         wanted = list(wanted)
         self._count(wanted)
-        self.depths = self._all_depths(depth)
+        found: list[int] = []
+        for value in self.values.items:
+            if value.offset is not None:
+                found.append(max([depth(value.offset), *(found[operand] for operand in value.operands)]))
+            else:
+                found.append(max((found[operand] for operand in value.operands), default=0))
+        self.depths = found
         self._deepest = self._all_deepest()
         self._texts: dict[int, Spelled] = {}
         self._apart: set[int] = set()
@@ -117,21 +123,18 @@ class Writer:
                     self.uses[operand] = self.uses.get(operand, 0) + 1
                     alive.add(operand)
 
-    def _all_depths(self, depth: Callable[[Linear], int]) -> list[int]:
-        found: list[int] = []
-        for value in self.values.items:
-            if value.offset is not None:
-                found.append(max([depth(value.offset), *(found[operand] for operand in value.operands)]))
-            else:
-                found.append(max((found[operand] for operand in value.operands), default=0))
-        return found
-
     def lines(self, depth: int) -> list[Statement]:
         """Statements for all values that stand in just ``depth`` loops."""
         lines: list[Statement] = []
         for number, value in enumerate(self.values.items):
             if self.depths[number] == depth and number in self.uses:
-                self._define(number, value, lines)
+                text = self._expression(number, value, lines)
+                alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
+                simple = value.kind == "literal" or (value.kind == "load" and alone) or text.isidentifier()
+                if simple or (alone and len(text) <= _LONGEST and value.kind != "load"):
+                    self._texts[number] = text
+                else:
+                    self._name(number, text, lines)
         return lines
 
     def text(self, number: int, lines: list[Statement]) -> str:
@@ -154,15 +157,6 @@ class Writer:
                 assert value.offset is not None
                 found[axis] = self.read(value.data, value.offset, self.read_again(value.offset))
         return found
-
-    def _define(self, number: int, value: Value, lines: list[Statement]) -> None:
-        text = self._expression(number, value, lines)
-        alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
-        simple = value.kind == "literal" or (value.kind == "load" and alone) or text.isidentifier()
-        if simple or (alone and len(text) <= _LONGEST and value.kind != "load"):
-            self._texts[number] = text
-        else:
-            self._name(number, text, lines)
 
     def _all_deepest(self) -> dict[int, int]:
         """In how many loops the innermost user of each value stands."""

@@ -41,14 +41,11 @@ class LoopLowering:
         self.firsts = first_pieces(unit, self.types, lowering.storage.roots)
         self.direct: dict[int, str] = {}
         for member in unit.members:
-            self._count_uses(member)
-
-    def _count_uses(self, member: Member) -> None:
-        assert member.placement is not None
-        for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
-            self.uses[operand] = self.uses.get(operand, 0) + 1
-            if axis is not None:
-                self.cut_uses[operand, axis] = self.cut_uses.get((operand, axis), 0) + 1
+            assert member.placement is not None
+            for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
+                self.uses[operand] = self.uses.get(operand, 0) + 1
+                if axis is not None:
+                    self.cut_uses[operand, axis] = self.cut_uses.get((operand, axis), 0) + 1
 
     def step(self) -> Step:
         """Lower all members: the loop, with what comes before and after it."""

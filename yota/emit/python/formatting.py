@@ -79,7 +79,9 @@ def _definition(tree: ast.FunctionDef) -> Document:
 def _value(tree: ast.expr) -> Document:
     """An expression that ends a statement: in parentheses of its own only if it needs them to be broken."""
     if isinstance(tree, ast.Tuple) and tree.elts:
-        return _bare_tuple(tree)
+        if len(tree.elts) == 1:
+            return display(tree)
+        return _in_brackets((joined([expression(item) for item in tree.elts]), COMMA))
     content = expression(tree)
     if not isinstance(tree, (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp)):
         return content
@@ -87,12 +89,6 @@ def _value(tree: ast.expr) -> Document:
         return content
     inside = _in_brackets(content)
     return Preferred(rigid(tree), inside) if _may_stand_bare(tree) else inside
-
-
-def _bare_tuple(tree: ast.Tuple) -> Document:
-    if len(tree.elts) == 1:
-        return display(tree)
-    return _in_brackets((joined([expression(item) for item in tree.elts]), COMMA))
 
 
 def _in_brackets(content: Document) -> Document:

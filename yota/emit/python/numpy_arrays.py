@@ -79,7 +79,9 @@ def reduction(call: Call) -> str:
     if product is not None:
         return product
     if _sums_short_rows(call):
-        return _row_sums(call)
+        assert call.ones is not None
+        ones = call.ones(call.types[0].shape[-1], call.types[0].dtype)
+        return f"np.matmul({call.operands[0]}, {ones}{'[:, None]' if call.op.keyword('keepdims') else ''})"
     op, axis = call.op, call.op.keyword("axis")
     ndim = call.types[0].ndim
     parts = [call.operands[0]]
@@ -102,12 +104,6 @@ def _sums_short_rows(call: Call) -> bool:
     if not 2 <= type.shape[-1] <= _LONGEST_ROW:
         return False
     return int(type.shape[-2]) >= _FEWEST_SUMMED * (1 if type.ndim == 2 else 8)
-
-
-def _row_sums(call: Call) -> str:
-    assert call.ones is not None
-    ones = call.ones(call.types[0].shape[-1], call.types[0].dtype)
-    return f"np.matmul({call.operands[0]}, {ones}{'[:, None]' if call.op.keyword('keepdims') else ''})"
 
 
 def is_count(call: Call) -> bool:
@@ -134,17 +130,6 @@ def view(call: Call) -> str:
         return f"np.broadcast_to({source}, {shape_text(call.shape)})"
     if op.semantics.component:
         return f"{owner(source)}.{op.semantics.component}"
-    return _reshape(call)
-
-
-def _takes_rows(call: Call) -> bool:
-    """Whether whole rows are gathered, which ``np.take`` does several times faster than brackets (measured)."""
-    index, shape = call.op.keyword("index"), call.types[0].shape
-    whole = all(is_whole(entry, extent) for entry, extent in zip(index[1:], shape[1:], strict=False))
-    return len(shape) > 1 and len(index) == len(shape) and index[0] is GATHER and whole and not call.exact
-
-
-def _reshape(call: Call) -> str:
     source, old, shape = call.operands[0], call.types[0], call.type.shape
     if not old.shape:
         return f"np.reshape({source}, {shape_text(shape)})" if shape else source
@@ -154,6 +139,13 @@ def _reshape(call: Call) -> str:
             marks.pop()
         return f"{owner(source)}[{', '.join(marks)}]" if marks else source
     return f"{owner(source)}.reshape({', '.join(map(str, call.shape))})"
+
+
+def _takes_rows(call: Call) -> bool:
+    """Whether whole rows are gathered, which ``np.take`` does several times faster than brackets (measured)."""
+    index, shape = call.op.keyword("index"), call.types[0].shape
+    whole = all(is_whole(entry, extent) for entry, extent in zip(index[1:], shape[1:], strict=False))
+    return len(shape) > 1 and len(index) == len(shape) and index[0] is GATHER and whole and not call.exact
 
 
 def _unit_axes(old: tuple[int, ...], shape: tuple[int, ...]) -> list[str] | None:

@@ -167,7 +167,12 @@ def _elementwise(call: Call, operator: bool) -> str:
     if op.semantics.component:
         return _part(call)
     if op.semantics.casts:
-        return _cast(call)
+        source = _real_part(call)
+        if call.type.weak:
+            return f"{python_type(call.type)}({source})"
+        if not call.type.shape:
+            return f"{dtype_text(call.type.dtype)}({source})"
+        return f"{owner(source)}.astype({dtype_text(call.type.dtype)})"
     sign = OPERATORS.get(op.name)
     if type.weak:
         # NumPy's loops take powers of their own; the value of Python numbers has those of the C library.
@@ -197,15 +202,6 @@ def _elementwise_call(call: Call) -> str:
     if call.op.semantics.chooses:
         return f"np.where({', '.join(call.operands)})"
     return plain_call(call)
-
-
-def _cast(call: Call) -> str:
-    source = _real_part(call)
-    if call.type.weak:
-        return f"{python_type(call.type)}({source})"
-    if not call.type.shape:
-        return f"{dtype_text(call.type.dtype)}({source})"
-    return f"{owner(source)}.astype({dtype_text(call.type.dtype)})"
 
 
 def _real_part(call: Call) -> str:

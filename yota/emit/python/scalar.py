@@ -135,13 +135,10 @@ def _used_types(tape: Tape) -> list[Any]:
     """Types of what is computed, and of the elements that it is computed from."""
     used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
     return [
-        tape.types[variable] for variable in sorted(used | {op.result for op in tape.ops}) if _matters(tape, variable)
+        tape.types[variable]
+        for variable in sorted(used | {op.result for op in tape.ops})
+        if variable not in tape.constants or tape.types[variable].dtype.kind not in "iu"
     ]
-
-
-def _matters(tape: Tape, variable: int) -> bool:
-    """Constants of a wider type than the results are spelled as literals."""
-    return variable not in tape.constants or tape.types[variable].dtype.kind not in "iu"
 
 
 def _function(name: str, body: Body, fallback: str = "", remarks: tuple[str, ...] = ()) -> FunctionText:

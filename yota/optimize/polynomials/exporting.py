@@ -86,7 +86,12 @@ class Exporter:
             if atom in ready:
                 pending.pop()
             elif atom in variables:
-                ready[pending.pop()] = self._read(variables[atom])
+                # What stands for a variable of the tape that is read.
+                found = self.rewriting[variables[atom]]
+                type = self.rewriting.builder.types[found]
+                if type is self.type or type == self.type:
+                    self._typed.add(found)
+                ready[pending.pop()] = found
             else:
                 missing = [each for each in self._parts(atom) if each not in ready]
                 if missing:
@@ -94,14 +99,6 @@ class Exporter:
                     pending += missing
                 else:
                     ready[pending.pop()] = self._emit(atom)
-
-    def _read(self, variable: int) -> int:
-        """What stands for a variable of the tape that is read."""
-        found = self.rewriting[variable]
-        type = self.rewriting.builder.types[found]
-        if type is self.type or type == self.type:
-            self._typed.add(found)
-        return found
 
     def _emit(self, atom: int) -> int:
         if atom in self.products.numbers:
@@ -165,17 +162,14 @@ class Exporter:
         if self.products.signed(number):
             rest = tuple(sorted(item for item in factors.items() if item[0] not in numbers))
             value = self.rewriting.builder.constant(-self.products.numbers[numbers[0]])
-            return self._scaled(value, rest)
+            total = value
+            for atom, exponent in sorted(rest, key=self._rank):
+                total = self._times(total, self._power(self._ready[atom], exponent))
+            return total
         found = self._unsigned(number)
         if found not in self._negated:
             self._negated[found] = self._op("negative", found)
         return self._negated[found]
-
-    def _scaled(self, value: int, factors: tuple[tuple[int, int], ...]) -> int:
-        total = value
-        for atom, exponent in sorted(factors, key=self._rank):
-            total = self._times(total, self._power(self._ready[atom], exponent))
-        return total
 
     def _is_flipped(self, number: int) -> bool:
         flipped = self._flipped

@@ -60,7 +60,13 @@ class Products:
             return False, self._known[positive][1]
         factors = dict(monomial)
         if monomial and coefficient != 1.0:
-            factors[self._number(coefficient)] = 1
+            atom = self._number_atoms.get(coefficient)
+            if atom is None:
+                atom = self._number_atoms[coefficient] = self.table.atom()
+                self.numbers[atom] = coefficient
+                if self.is_array:
+                    self.table.scalars.add(atom)
+            factors[atom] = 1
         self.terms.append((coefficient, monomial))
         self.times.append(0)
         self.factors.append(self._scalars_joined(factors) if self.is_array else factors)
@@ -77,15 +83,6 @@ class Products:
         """How many operations all takes, but for changes of sign."""
         sums = sum([len(parts) - 1 for parts in self.parts.values()])
         return sums + len(self.pairs) + sum(map(length, self.factors))
-
-    def _number(self, value: float) -> int:
-        atom = self._number_atoms.get(value)
-        if atom is None:
-            atom = self._number_atoms[value] = self.table.atom()
-            self.numbers[atom] = value
-            if self.is_array:
-                self.table.scalars.add(atom)
-        return atom
 
     def _scalars_joined(self, factors: dict[int, int]) -> dict[int, int]:
         """On arrays: all 0-d factors are multiplied first, so that the array is passed over once."""

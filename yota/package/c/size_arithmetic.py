@@ -109,7 +109,11 @@ class _Speller:
         if isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
             return self.element(tree.func.value, at, kind)
         if isinstance(tree.func, ast.Attribute) and tree.func.attr == "reshape":
-            return self.element(tree.func.value, [self._counted_through(at, given)], kind)
+            # The number of an element, in the order of memory.
+            found = Spelled(at[0])
+            for counter, extent in zip(at[1:], given[1:], strict=True):
+                found = _joined(_joined(found, ast.Mult, self.whole(extent)), ast.Add, Spelled(counter))
+            return self.element(tree.func.value, [found], kind)
         if name == "np.divide":
             return self._divided(given[0], given[1], at, kind)
         if name == "float" or name.startswith("np.float"):
@@ -176,13 +180,6 @@ class _Speller:
         found = inner if kind == _REAL else self.language.cast(_REAL, kind, Spelled(inner.within(ATOM)))
         if found is None:
             raise self._unknown(tree)
-        return found
-
-    def _counted_through(self, at: Sequence[str], shape: Sequence[ast.expr]) -> Spelled:
-        """The number of an element, in the order of memory."""
-        found = Spelled(at[0])
-        for counter, extent in zip(at[1:], shape[1:], strict=True):
-            found = _joined(_joined(found, ast.Mult, self.whole(extent)), ast.Add, Spelled(counter))
         return found
 
     def _counted(self, given: Sequence[ast.expr], counter: str, kind: np.dtype[Any]) -> Spelled:

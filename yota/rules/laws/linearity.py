@@ -66,7 +66,13 @@ def _is_linear_call(registry: Registered, call: Call) -> bool:
     if call.function == "tuple":
         return False
     if call.function in MACROS:
-        return _macro_is_linear(call)
+        macro = MACROS[call.function]
+        names = [name for name in macro.function.__annotations__ if name != "return"]
+        given: list[tuple[str, Expression]] = list(zip(names, call.arguments, strict=False))
+        extra = [("*", argument) for argument in call.arguments[len(names) :]]
+        return all(
+            name in macro.linear for name, argument in [*given, *extra, *call.keywords] if mentions_adjoint(argument)
+        )
     dependent = [argument for argument in call.arguments if mentions_adjoint(argument)]
     if any(mentions_adjoint(argument) for _, argument in call.keywords):
         return False
@@ -75,16 +81,6 @@ def _is_linear_call(registry: Registered, call: Call) -> bool:
     if call.function in _ADDITIVE:
         return all(mentions_adjoint(each) or is_zero(each) or isinstance(each, Spread) for each in call.arguments)
     return any(_rule_is_linear(rule, call) for rule in registry.rules(call.function))
-
-
-def _macro_is_linear(call: Call) -> bool:
-    macro = MACROS[call.function]
-    names = [name for name in macro.function.__annotations__ if name != "return"]
-    given: list[tuple[str, Expression]] = list(zip(names, call.arguments, strict=False))
-    extra = [("*", argument) for argument in call.arguments[len(names) :]]
-    return all(
-        name in macro.linear for name, argument in [*given, *extra, *call.keywords] if mentions_adjoint(argument)
-    )
 
 
 def _rule_is_linear(rule: Rule, call: Call) -> bool:

@@ -34,16 +34,12 @@ def sample(domain: Domain, number: int, stream: int = 0) -> Any:
         low = domain.low if math.isfinite(domain.low) else -6
         high = min(domain.high, low + _INTEGERS) if math.isfinite(domain.high) else low + 12
         return math.ceil(low) + int(fraction * (math.floor(high) - math.ceil(low) + 1))
-    return _between(domain.low, domain.high, fraction)
-
-
-def _between(low: float, high: float, fraction: float) -> float:
-    if math.isfinite(low) and math.isfinite(high):
-        return low + (high - low) * fraction
-    if math.isfinite(low):
-        return low + math.exp(6 * fraction - 3)
-    if math.isfinite(high):
-        return high - math.exp(6 * fraction - 3)
+    if math.isfinite(domain.low) and math.isfinite(domain.high):
+        return domain.low + (domain.high - domain.low) * fraction
+    if math.isfinite(domain.low):
+        return domain.low + math.exp(6 * fraction - 3)
+    if math.isfinite(domain.high):
+        return domain.high - math.exp(6 * fraction - 3)
     return math.tan(2.6 * (fraction - 0.5))
 
 

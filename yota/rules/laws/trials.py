@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.rules.algebras import digits as oracle
 from yota.rules.algebras.emitted import Static, evaluate
-from yota.rules.language.model import Expression, Literal, Parameter, Rule
+from yota.rules.language.model import Expression, Literal, Rule
 from yota.rules.laws.inspection import Registered
 from yota.rules.laws.sampling import statics
 from yota.rules.laws.vocabulary import callees
@@ -179,7 +179,7 @@ def adjoint(
         names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
     if rule.loop is not None:
         names[rule.loop] = Static(position - (len(rule.operands) - 1))
-    parameter = _parameter(rule, position)
+    parameter = rule.operands[min(position, len(rule.operands) - 1)]
     with np.errstate(all="ignore"):
         names |= dict(zip(rule.results, results(rule, operands, keywords, registry), strict=True))
         slopes = dict(zip(rule.results, seeds, strict=True))
@@ -191,10 +191,6 @@ def adjoint(
         if body == Literal(0):
             return np.zeros_like(operands[position])
         return evaluate(body, {**names, **given}, registry)
-
-
-def _parameter(rule: Rule, position: int) -> Parameter:
-    return rule.operands[min(position, len(rule.operands) - 1)]
 
 
 def direction_error(

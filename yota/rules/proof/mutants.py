@@ -207,7 +207,10 @@ def without_effect(mutant: Mutant, rule: Rule, known: Registry) -> str:
         calls = specimens(rule, known)
         same = all(_same_adjoints(mutant.rule, rule, specimen, known) for specimen in calls)
         return f"all {len(calls)} calls give the same adjoints" if same else ""
-    if _is_whole(rule, mutant, known):
+    place = next(points(rule, known, 1))
+    found = results(rule, list(place.values()), defaults(rule), known)
+    number = rule.results.index(mutant.left[2:].partition(",")[0])
+    if found[number].dtype.kind not in "fc":
         return "the result is a whole number, of which nobody asks for a derivative"
     if mutant.left in rule.results:
         return "the form has the same values" if partials.equal(rule, mutant.rule, mutant.left, known) else ""
@@ -272,14 +275,6 @@ def _tells(error: Callable[..., float | None], *arguments: Any) -> bool:
         return error(*arguments) is not None
     except FAULTS:
         return False
-
-
-def _is_whole(rule: Rule, mutant: Mutant, known: Registry) -> bool:
-    """Whether the result is a whole number, of which nobody asks for a derivative."""
-    place = next(points(rule, known, 1))
-    found = results(rule, list(place.values()), defaults(rule), known)
-    number = rule.results.index(mutant.left[2:].partition(",")[0])
-    return found[number].dtype.kind not in "fc"
 
 
 def _same_adjoints(wrong: Rule, rule: Rule, specimen: Specimen, known: Registry) -> bool:

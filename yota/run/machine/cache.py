@@ -22,7 +22,12 @@ class Lock:
     def __enter__(self) -> None:
         looks = 0
         while not self._lock.acquire(timeout=_PATIENCE):
-            place = _waits_in(self._owner)
+            # The place where a thread waits for another one; empty if it does not wait.
+            frame = sys._current_frames().get(self._owner)
+            waits = frame is not None and frame.f_globals.get("__name__") in _WAITING
+            while frame is not None and frame.f_globals.get("__name__") in _WAITING:
+                frame = frame.f_back
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if waits and frame is not None else ""
             looks = looks + 1 if place else 0
             if looks == _LOOKS:
                 raise DifferentiationError(
@@ -44,15 +49,6 @@ class Lock:
     def release(self) -> None:
         """Release the lock."""
         self._lock.release()
-
-
-def _waits_in(thread: int) -> str:
-    """The place where a thread waits for another one; empty if it does not wait."""
-    frame = sys._current_frames().get(thread)
-    waits = frame is not None and frame.f_globals.get("__name__") in _WAITING
-    while frame is not None and frame.f_globals.get("__name__") in _WAITING:
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if waits and frame is not None else ""
 
 
 class Table(dict[Any, Any]):

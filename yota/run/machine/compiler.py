@@ -118,7 +118,11 @@ def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
     # Testing a compiler takes longer than loading compiled code.
     text = kept.note(_identity(command, include), lambda: json.dumps(dataclasses.astuple(_tried(command, include))))
     try:
-        return _noted(text)
+        # The stored result for a compiler.
+        command, version, flags = json.loads(text)
+        if not command or not all(type(each) is str for each in (*command, version, *flags)):
+            raise TypeError(text)
+        return Compiler(tuple(command), version, tuple(flags))
     except (ValueError, TypeError, LookupError):
         # The stored text was not written by this code.
         return _tried(command, include)
@@ -127,14 +131,6 @@ def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
 def _need(whose: str, header: Path, cure: str) -> None:
     if not header.is_file():
         raise CompilerError(f'target="c" needs the headers of {whose}, and {header} is missing. {cure}')
-
-
-def _noted(text: str) -> Compiler:
-    """The stored result for a compiler."""
-    command, version, flags = json.loads(text)
-    if not command or not all(type(each) is str for each in (*command, version, *flags)):
-        raise TypeError(text)
-    return Compiler(tuple(command), version, tuple(flags))
 
 
 def _identity(command: tuple[str, ...], include: Path) -> str:

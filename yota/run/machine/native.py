@@ -55,19 +55,15 @@ def ready_headers(kept: Store, compiler: Compiler) -> Path | None:
         if len(list(itertools.islice(kept.path.glob("*.so"), _WORTH_IT))) < _WORTH_IT:
             return None
         try:
-            known = _found[kept, compiler] = _made(kept, compiler)
+            key = "headers-" + _headers_key(compiler)
+            header = kept.path / f"{key}.h"
+            kept.write(header, HEADERS)
+            kept.get(key, lambda output: compiler.parse(header, output), ".h.gch")
+            known = _found[kept, compiler] = header
         except (CodegenError, OSError):
             return None
     # Emptying the cache removes the header too.
     return known if known.is_file() else None
-
-
-def _made(kept: Store, compiler: Compiler) -> Path:
-    key = "headers-" + _headers_key(compiler)
-    header = kept.path / f"{key}.h"
-    kept.write(header, HEADERS)
-    kept.get(key, lambda output: compiler.parse(header, output), ".h.gch")
-    return header
 
 
 def _headers_key(compiler: Compiler) -> str:
@@ -113,7 +109,13 @@ def load(source: c.Source) -> Callable[..., Any]:
 
     Raises CodegenError if there is no compiler, or the cache is not private.
     """
-    _look_at_threads()
+    # Warn of an invalid number of threads.
+    text = settings.threads_text
+    if text and settings.threads is None:
+        warn_once(
+            f"YOTA_NUM_THREADS={text!r} is no number of threads, so that OpenMP's own number counts (OMP_NUM_THREADS); "
+            "set it to a whole number from 1 on, or unset it"
+        )
     if source.memory:
         _keeper()
     module = build(source.code) if source.code else None
@@ -122,16 +124,6 @@ def load(source: c.Source) -> Callable[..., Any]:
         function: Callable[..., Any] = kernels[source.entry]
         return function
     return python.load(Source(source.driver, source.entry, {**source.constants, **kernels}))
-
-
-def _look_at_threads() -> None:
-    """Warn of an invalid number of threads."""
-    text = settings.threads_text
-    if text and settings.threads is None:
-        warn_once(
-            f"YOTA_NUM_THREADS={text!r} is no number of threads, so that OpenMP's own number counts (OMP_NUM_THREADS); "
-            "set it to a whole number from 1 on, or unset it"
-        )
 
 
 @functools.cache

@@ -92,16 +92,12 @@ def _bound(pool: deque[Any]) -> None:
         for known in reversed(_pools):
             other = known()
             if other is not None:
-                left -= _size(other)
+                # Total size of the arrays in a pool; views share memory.
+                owners = {id(owner): owner for work in other.copy() for array in work for owner in [_owner(array)]}
+                left -= sum(owner.nbytes for owner in owners.values())
                 if left < 0:
                     other.clear()
         _pools.append(weakref.ref(pool))
-
-
-def _size(pool: deque[Any]) -> int:
-    """Total size of the arrays in a pool; views share memory."""
-    owners = {id(owner): owner for work in pool.copy() for array in work for owner in [_owner(array)]}
-    return sum(owner.nbytes for owner in owners.values())
 
 
 def _owner(array: Any) -> Any:

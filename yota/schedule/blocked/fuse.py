@@ -69,11 +69,8 @@ def _block(group: Growing, types: Mapping[int, TensorType]) -> int:
         peak = max(peak, live)
         live -= ends.pop(position, 0)
     row = peak + sum(_bytes(type) // extent for type in streams.values())
-    return _even(extent, max(1, CACHE_BYTES // max(row, 1)))
-
-
-def _even(extent: int, most: int) -> int:
-    """Rows in a piece, ``most`` at the most: if possible all pieces are of one size."""
+    # Rows in a piece, ``most`` at the most: if possible all pieces are of one size.
+    most = max(1, CACHE_BYTES // max(row, 1))
     if most >= extent:
         return extent
     fewest = -(-extent // most)

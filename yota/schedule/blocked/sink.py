@@ -93,18 +93,15 @@ class _Sinker:
         if len(self.groups) < 2:
             return
         for group in reversed(self.groups):
-            self._move_from(group)
+            for target in self.groups:
+                if target is group or target.extent != group.extent or target.before & group.bit == 0:
+                    continue
+                moved = self._movable(group, target)
+                if moved:
+                    self._transfer(group, target, moved, keep=False)
         for group in self.groups:
             for variable in [v for v in group.axes if self.home.get(v) is group]:
                 self._repeat(group, variable)
-
-    def _move_from(self, group: Growing) -> None:
-        for target in self.groups:
-            if target is group or target.extent != group.extent or target.before & group.bit == 0:
-                continue
-            moved = self._movable(group, target)
-            if moved:
-                self._transfer(group, target, moved, keep=False)
 
     def _movable(self, group: Growing, target: Growing) -> list[Op]:
         """Ops whose results only ``target``, or other such ops, read; if moving them saves arrays."""

@@ -291,7 +291,7 @@ def _writable(
         return False
     if sum(variable in roots[operand] for operand in op.operands) != 1:
         return False
-    if is_view(_definition(variable, unit), types):
+    if is_view(next(member.op for member in unit.members if member.op.result == variable), types):
         return False
     before = True
     for member in unit.members:
@@ -303,7 +303,3 @@ def _writable(
         if looks and (total or not before):
             return False
     return True
-
-
-def _definition(variable: int, unit: Unit) -> Op:
-    return next(member.op for member in unit.members if member.op.result == variable)

@@ -230,16 +230,12 @@ def _looped(rewriting: Rewriting, op: Op, kept: Collection[int]) -> int | None:
     if axis:
         operand = builder.emit(primitive("transpose"), (operand,), {"axes": order})
     trips = type.shape[axis]
-    region = Region(_trip(name, row), 1, 1, trips, seen=trips)
+    # The body: the carried value and a row give the next carried value, which is also the row of the result.
+    body = TapeBuilder(name)
+    body.input(TensorType(np.dtype(np.int64), (), True), 0, "i")
+    made = body.emit(primitive(name), (body.input(row, 1, "carried"), body.input(row, 2, "row")))
+    region = Region(body.finish([made, made]), 1, 1, trips, seen=trips)
     found = item_of(builder, builder.emit(LOOP, (start, operand), {"region": region}), 1)
     if axis:
         found = builder.emit(primitive("transpose"), (found,), {"axes": inverse(order)})
     return found
-
-
-def _trip(name: str, row: TensorType) -> Tape:
-    """The body: the carried value and a row give the next carried value, which is also the row of the result."""
-    body = TapeBuilder(name)
-    body.input(TensorType(np.dtype(np.int64), (), True), 0, "i")
-    made = body.emit(primitive(name), (body.input(row, 1, "carried"), body.input(row, 2, "row")))
-    return body.finish([made, made])

@@ -86,7 +86,7 @@ def checkpointed(tape: Tape, wrt: Iterable[int], memory: int) -> Tape:
     for op in tape.ops:
         builder.ops, builder.location = [], op.location
         region = _inside(op, memory) if op.regions and op.result in active else None
-        if region is not None and region.is_fixed and _history(region) > memory:
+        if region is not None and region.is_fixed and _state(region) * (region.trips or 0) > memory:
             items[op.result] = _nested(builder, region, op.operands, memory)
         elif op.access == AccessMap.ITEM and op.operands[0] in items:
             items[op.operands[0]](op.keyword("index"))
@@ -104,11 +104,6 @@ def _inside(op: Op, memory: int) -> Region:
     region: Region = op.keyword("region")
     inputs = [entry.variable for entry in region.body.inputs]
     return replace(region, body=checkpointed(region.body, inputs, memory))
-
-
-def _history(region: Region) -> int:
-    """Bytes of what the reverse of a loop keeps."""
-    return _state(region) * (region.trips or 0)
 
 
 def _state(region: Region) -> int:

@@ -353,10 +353,6 @@ def _times(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool = Tr
     if found is not None:
         parts = [each for pair in found.pairs if (each := _times(builder, *pair, sharp=sharp)) is not None]
         return found.whole(parts) if len(parts) == len(found.pairs) else None
-    return _product(builder, adjoint, partial)
-
-
-def _product(builder: TapeBuilder, adjoint: int, partial: int) -> int:
     value = builder.constants.get(partial)
     if isinstance(value, (int, float)) and value == -1:
         return builder.emit(primitive("negative"), (adjoint,))

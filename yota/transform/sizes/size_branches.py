@@ -111,7 +111,7 @@ class Branches:
         return list(found.values())
 
     def _outcomes(self, rules: Sequence[_Rule], sizes: Sequence[Mapping[str, int]]) -> list[tuple[Any, ...]]:
-        columns = _columns(self.names, sizes)
+        columns = {name: np.array([size[name] for size in sizes], np.float64) for name in self.names}
         return list(zip(*(rule.outcomes(columns) for rule in rules), strict=True))
 
     def _candidates(self, rules: Sequence[_Rule]) -> list[dict[str, int]]:
@@ -201,10 +201,6 @@ def _names_in(expression: Any) -> Iterator[str]:
 
 def _is_small(size: Mapping[str, int]) -> bool:
     return min(size.values()) < _FIRST
-
-
-def _columns(names: Sequence[str], sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:
-    return {name: np.array([size[name] for size in sizes], np.float64) for name in names}
 
 
 def _form(expression: Any) -> Any:
