@@ -22,7 +22,7 @@ from yota.tracing.implementations import records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
 from yota.tracing.trace import Trace
 from yota.transform.reverse.loop_adjoints import zeros_like
-from yota.transform.reverse.tape_parts import emitted, match, taped
+from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
 _REPEATED = 1e-10
 """An eigenvalue is repeated if another one is nearer, as a part of the largest sum of a row."""
@@ -67,9 +67,9 @@ class Distinct(Host):
                 )
         return (np.array(vectors),)
 
-    def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
-        return [(op.operands[2], adjoints[0])] if op.operands[2] in active else []
+        return [(at.op.operands[2], at.adjoints[0])] if at.op.operands[2] in at.active else []
 
     def _distance(self, data: Any, value: Any, vector: Any) -> float:
         """About the distance to the next eigenvalue, by inverse iteration."""
@@ -97,9 +97,10 @@ class Eigenvalues(Host):
         """The eigenvalues and eigenvectors of the symmetric matrix, and their adjoints by number."""
         return [item_of(builder, op.result, number) for number in (0, 1)], dict(adjoints)
 
-    def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`; the change of an eigenvector is orthogonal to it."""
-        if op.operands[0] not in active:
+        builder, registry, op, adjoints = at.builder, at.registry, at.op, at.adjoints
+        if op.operands[0] not in at.active:
             return []
         pairs, slopes = self.pairs(builder, registry, op, adjoints)
         given, numbers = [op.operands[0], *pairs], sorted(slopes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,11 @@ import numpy as np
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.infer import sample
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
-from yota.rules.registry import Registry
 from yota.solvers.inner import Inner, Missing
 from yota.tracing.current import current, paused
-from yota.transform.reverse.tape_parts import emitted
+from yota.transform.reverse.tape_parts import Reversal, emitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +109,8 @@ class Host:
         self._inner.trace = None
         return found, list(traced[: len(found.arrays)])
 
-    def adjoints(
-        self,
-        builder: TapeBuilder,
-        registry: Registry,
-        op: Op,
-        adjoints: Mapping[int, int],
-        active: set[int],
-        reverse: Callable[..., Any],
-    ) -> list[tuple[int, int]]:
-        """Operands with their adjoints, appended to ``builder``; ``adjoints`` are those of results by number."""
+    def adjoints(self, at: Reversal) -> list[tuple[int, int]]:
+        """Operands of the op with their adjoints, appended to its builder."""
         raise DifferentiationError(f"{self.name} has no derivative")
 
 

@@ -16,7 +16,7 @@ from yota.ir.types import TensorType
 from yota.solvers.implicit import Host, Solution, played
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call, Path, solution_at
-from yota.transform.reverse.tape_parts import emitted, match, taped
+from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
 _FEWEST = 64
 """Steps for which there is room at least; beyond it, for twice as many as were taken."""
@@ -182,8 +182,9 @@ class Steps(Host):
         """What the scheme needs of a run beside where steps ended."""
         raise NotImplementedError
 
-    def adjoints(self, builder: Any, registry: Any, op: Op, adjoints: Any, active: Any, reverse: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
+        builder, op, adjoints = at.builder, at.op, at.adjoints
         paths = {number: path for path, number in self.numbers.items()}
         # The lengths of steps are constants.
         own = {number: each for number, each in adjoints.items() if number not in paths}
@@ -207,8 +208,8 @@ class Steps(Host):
         for number in adjoints.keys() - own.keys():
             variable = places if paths[number] == self.place else times
             seeds[variable] = match(builder, adjoints[number], builder.types[variable])
-        wrt = sorted({each for each in op.operands if each in active})
-        found = scheme.reversed(tape, registry, seeds, own, wrt, reverse)
+        wrt = sorted({each for each in op.operands if each in at.active})
+        found = scheme.reversed(tape, at.registry, seeds, own, wrt, at.reverse)
         return [(each, match(builder, one, builder.types[each])) for each, one in found]
 
 

@@ -20,7 +20,7 @@ from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.transform.reverse.implicit_functions import Implicit
-from yota.transform.reverse.tape_parts import taped
+from yota.transform.reverse.tape_parts import Reversal, taped
 
 _NEAR = 1e-8
 """A slack and a multiplier below this, as a part of what they are made of, are zero."""
@@ -36,7 +36,7 @@ class LinearProgram(Host):
     names: tuple[str, ...]
     numbers: dict[Path, int]
 
-    def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
         unknowns = len(self.numbers)
         known: list[int] = []
@@ -47,15 +47,15 @@ class LinearProgram(Host):
             known[:] = [number for path, number in self.numbers.items() if path in results]
             return program.equation(), *[results[path] for path in self.numbers if path in results]
 
-        types = [self.types[unknowns], *(builder.types[each] for each in op.operands)]
+        types = [self.types[unknowns], *(at.builder.types[each] for each in at.op.operands)]
         implicit = Implicit(
-            taped(conditions, types, registry),
-            [("operand", place) for place in range(len(op.operands))],
+            taped(conditions, types, at.registry),
+            [("operand", place) for place in range(len(at.op.operands))],
             known,
             solution=unknowns,
             reasons={number: f"result {path[-1]}" for path, number in self.numbers.items()},
         )
-        return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
+        return implicit.adjoints(self.name, at)
 
 
 class _Program:

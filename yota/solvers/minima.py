@@ -13,7 +13,7 @@ import numpy as np
 
 from yota.errors import DifferentiationError
 from yota.ir.inputs import Input
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.rules.registry import Registry
 from yota.solvers.active_sets import stacked, taken_away
@@ -25,7 +25,7 @@ from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
 from yota.transform.reverse.equation_systems import jacobian_rows
 from yota.transform.reverse.implicit_functions import Implicit
-from yota.transform.reverse.tape_parts import emitted, match, taped
+from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
 _EXACT = 1e-12
 """How near to a bound an element is at it, as a part of its size or of one."""
@@ -105,25 +105,25 @@ class Minimum(Host):
         ended = [*solution.ended, *([int(self.held)] if self.moving else [])]
         return replace(solution, arrays=[*solution.arrays, at, np.array(x)], ended=ended)
 
-    def adjoints(self, builder: Any, registry: Any, op: Op, adjoints: Any, active: Any, reverse: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
         branch = self._inner.functions[0].branches[self.chosen]
-        at = max(self.numbers.values()) + 1
+        first = max(self.numbers.values()) + 1
         paths = {number: path for path, number in self.numbers.items()}
-        measured = {path: each for path, each in self.measured.items() if self.numbers.get(path) in adjoints}
-        tape, results = self._equation(branch.tape, registry, measured)
+        measured = {path: each for path, each in self.measured.items() if self.numbers.get(path) in at.adjoints}
+        tape, results = self._equation(branch.tape, at.registry, measured)
         settled = {number for number, path in paths.items() if path[-1:] and path[-1] in _SETTLED}
-        if any(op.operands[place] in active for place in branch.places):
+        if any(at.op.operands[place] in at.active for place in branch.places):
             settled = set()
-        given = [*(("operand", place) for place in branch.places), ("result", at), ("result", at + 1)]
+        given = [*(("operand", place) for place in branch.places), ("result", first), ("result", first + 1)]
         implicit = Implicit(
             tape,
             given,
             [self.numbers[path] for path in results],
-            constant=frozenset({at, at + 1, *settled}),
+            constant=frozenset({first, first + 1, *settled}),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )
-        return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
+        return implicit.adjoints(self.name, at)
 
     def _equation(
         self, tape: Tape, registry: Registry, measured: Mapping[Path, Callable[..., Any]]

@@ -17,7 +17,7 @@ from yota.solvers.solver_calls import Call, Path, recorded
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.implicit_functions import Implicit
-from yota.transform.reverse.tape_parts import match
+from yota.transform.reverse.tape_parts import Reversal, match
 from yota.transform.sparse.dependence import pattern
 
 
@@ -49,7 +49,7 @@ class Root(Host):
         moved = match(builder, result, builder.types[solution])
         return builder.finish([builder.emit(primitive("subtract"), (moved, solution))])
 
-    def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
         branch = self._inner.functions[0].branches[self.chosen]
         equation = self._equation(branch.tape)
@@ -60,7 +60,7 @@ class Root(Host):
             constant=self.zero,
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
-        return implicit.adjoints(self.name, builder, registry, op, adjoints, active, reverse)
+        return implicit.adjoints(self.name, at)
 
 
 def _is_diagonal(tape: Tape) -> bool:

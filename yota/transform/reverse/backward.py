@@ -20,7 +20,7 @@ from yota.transform.reverse.implicit_functions import equation_adjoints
 from yota.transform.reverse.instantiate import contributions
 from yota.transform.reverse.loop_adjoints import active_from, loop_adjoints, zeros_like
 from yota.transform.reverse.masking import choice
-from yota.transform.reverse.tape_parts import match
+from yota.transform.reverse.tape_parts import Reversal, match
 
 __all__ = ["Adjoints", "gradient_tape", "reverse", "zeros_like"]
 
@@ -85,10 +85,10 @@ def reverse(
             adjoints = {number: _accumulate(builder, each) for number, each in slopes}
             if op.primitive in (LOOP, SOLVED):
                 found_by = loop_adjoints if op.primitive is LOOP else op.keyword("host").adjoints
-                for operand, slope in found_by(builder, registry, op, adjoints, active, reverse):
+                for operand, slope in found_by(Reversal(builder, registry, op, adjoints, active, reverse)):
                     pending.setdefault(operand, []).append(slope)
                 continue
-            _spread(builder, registry, op, adjoints, active, pending)
+            _spread(Reversal(builder, registry, op, adjoints, active, reverse), pending)
             continue
         if op.result not in pending:
             continue
@@ -98,7 +98,7 @@ def reverse(
         if op.access == AccessMap.ITEM:
             parts.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), []).append(adjoint)
         else:
-            _spread(builder, registry, op, {0: adjoint}, active, pending)
+            _spread(Reversal(builder, registry, op, {0: adjoint}, active, reverse), pending)
     builder.location = None
     called = {item.variable: "_".join((item.name, *map(str, item.path))) for item in tape.inputs}
     gradient = [_accumulate(builder, pending[each]) if each in pending else None for each in wrt]
@@ -114,23 +114,17 @@ def _call_adjoint(builder: TapeBuilder, adjoint: int, name: str) -> None:
         builder.names.setdefault(adjoint, f"d_{name}")
 
 
-def _spread(
-    builder: TapeBuilder,
-    registry: Registry,
-    op: Op,
-    adjoints: Mapping[int, int],
-    active: set[int],
-    pending: dict[int, list[int]],
-) -> None:
+def _spread(at: Reversal, pending: dict[int, list[int]]) -> None:
     """Pass the adjoints of an op's results on to its operands."""
+    builder, registry, op = at.builder, at.registry, at.op
     if not op.primitive.elementwise:
         rule = registry.rule(op.name, tuple([builder.types[operand].ndim for operand in op.operands]))
         if rule.kind == "tensor" and rule.equation is not None:
-            for operand, slope in equation_adjoints(builder, registry, rule, op, adjoints, active, reverse):
+            for operand, slope in equation_adjoints(rule, at):
                 pending.setdefault(operand, []).append(slope)
             return
-    positions = [position for position, operand in enumerate(op.operands) if operand in active]
-    for position, found in contributions(builder, registry, op, positions, adjoints):
+    positions = [position for position, operand in enumerate(op.operands) if operand in at.active]
+    for position, found in contributions(builder, registry, op, positions, at.adjoints):
         operand = op.operands[position]
         pending.setdefault(operand, []).append(match(builder, found, builder.types[operand]))
 

@@ -18,7 +18,7 @@ from yota.rules.registry import Registry
 from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.krylov import Krylov, pullback, transposed
 from yota.transform.reverse.loop_adjoints import zeros_like
-from yota.transform.reverse.tape_parts import Reverse, constant, emitted, match
+from yota.transform.reverse.tape_parts import Reversal, Reverse, constant, emitted, match
 from yota.transform.sparse.compression import Compression, compression
 from yota.transform.sparse.products import MOST_PRODUCTS, rows_of
 
@@ -38,13 +38,11 @@ _RESTART, _CYCLES = 100, 20
 
 def divided(
     name: str,
-    builder: TapeBuilder,
-    registry: Registry,
+    at: Reversal,
     tape: Tape,
     given: Sequence[int],
     equation: int,
     slope: int,
-    reverse: Reverse,
     solve: str,
     *,
     elementwise: bool,
@@ -52,10 +50,11 @@ def divided(
     """Minus ``slope``, the adjoint of a solution, divided by the derivative of the equation that it solves.
 
     tape: gives the equation, of the solution and what else it reads.
-    given, equation: the solution and all else, and the equation, as variables of ``builder``.
+    given, equation: the solution and all else, and the equation, as variables of the builder.
     solve: as in `Implicit`.
     elementwise: whether each element of the equation is for the element of the solution in its place.
     """
+    builder, registry, reverse = at.builder, at.registry, at.reverse
     solution, type = builder.types[given[0]], builder.types[equation]
     if solution.size != type.size:
         raise DifferentiationError(

@@ -8,12 +8,11 @@ from typing import Any
 
 from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of, primitive
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Tape, TapeBuilder
 from yota.rules.algebras.emitted import Static, expand
 from yota.rules.language.model import Rule
-from yota.rules.registry import Registry
 from yota.transform.reverse.equation_systems import divided
-from yota.transform.reverse.tape_parts import Reverse, emitted, match
+from yota.transform.reverse.tape_parts import Reversal, emitted, match
 
 
 @dataclass(eq=False)
@@ -40,17 +39,9 @@ class Implicit:
     solution: int = 0
     solve: str = ""
 
-    def adjoints(
-        self,
-        name: str,
-        builder: TapeBuilder,
-        registry: Registry,
-        op: Op,
-        adjoints: Mapping[int, int],
-        active: set[int],
-        reverse: Reverse,
-    ) -> list[tuple[int, int]]:
-        """Operands of ``op``, which gives the solution, with their adjoints; ``adjoints`` are those of its results."""
+    def adjoints(self, name: str, at: Reversal) -> list[tuple[int, int]]:
+        """Operands of the op, which gives the solution, with their adjoints."""
+        builder, op, adjoints = at.builder, at.op, at.adjoints
         for number in adjoints:
             if number != self.solution and number not in self.results and number not in self.constant:
                 reason = self.reasons.get(number, f"result {number}")
@@ -62,7 +53,7 @@ class Implicit:
         inlined = emitted(builder, self.tape, given)
         # One variable may be several operands; `reverse` gives the whole adjoint of each.
         operands = dict.fromkeys(op.operands[number] for kind, number in self.given if kind == "operand")
-        wrt = [each for each in operands if each in active]
+        wrt = [each for each in operands if each in at.active]
         found: list[tuple[int, int]] = []
         seeds: dict[int, int] = {}
         for output, number in zip(inlined.outputs[1:], self.results, strict=True):
@@ -70,25 +61,14 @@ class Implicit:
                 _seed(builder, seeds, output, match(builder, adjoints[number], builder.types[output]))
         slope = adjoints.get(self.solution)
         if seeds:
-            more, *rest = reverse(inlined, builder, seeds, [solution, *wrt], registry)
+            more, *rest = at.reverse(inlined, builder, seeds, [solution, *wrt], at.registry)
             found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
             if more is not None:
                 slope = more if slope is None else builder.emit(primitive("add"), (slope, more))
         if slope is not None and wrt:
             equation = inlined.outputs[0]
-            weight = divided(
-                name,
-                builder,
-                registry,
-                self.tape,
-                given,
-                equation,
-                slope,
-                reverse,
-                self.solve,
-                elementwise=self.elementwise,
-            )
-            rest = list(reverse(inlined, builder, {equation: weight}, wrt, registry))
+            weight = divided(name, at, self.tape, given, equation, slope, self.solve, elementwise=self.elementwise)
+            rest = list(at.reverse(inlined, builder, {equation: weight}, wrt, at.registry))
             if not any(total is not None for total in rest):
                 # The solution stays where it is, if it is a regular one: the check is part of the zero.
                 rest[0] = _nothing(builder, weight, wrt[0])
@@ -96,36 +76,28 @@ class Implicit:
         return [(each, match(builder, total, builder.types[each])) for each, total in found]
 
 
-def equation_adjoints(
-    builder: TapeBuilder,
-    registry: Registry,
-    rule: Rule,
-    op: Op,
-    adjoints: Mapping[int, int],
-    active: set[int],
-    reverse: Reverse,
-) -> list[tuple[int, int]]:
-    """The adjoints of the operands of ``op``, whose result solves the equation of its rule; see `Implicit.adjoints`.
+def equation_adjoints(rule: Rule, at: Reversal) -> list[tuple[int, int]]:
+    """The adjoints of the operands of an op whose result solves the equation of its rule; see `Implicit.adjoints`.
 
     Raises DifferentiationError for complex arrays: the equation may not be analytic.
     """
     assert rule.equation is not None
-    name, types = rule.target or rule.name, [builder.types[each] for each in (op.result, *op.operands)]
+    name, op = rule.target or rule.name, at.op
+    types = [at.builder.types[each] for each in (op.result, *op.operands)]
     if any(each.is_complex for each in types):
         raise DifferentiationError(f"{name} has no derivative here: its @implicit rule is for real arrays")
     own = TapeBuilder(name)
     solution, *given = [own.input(each, number, "") for number, each in enumerate(types)]
     names: dict[str, Any] = {key: Static(value) for key, value in op.static}
     names |= dict(zip((each.name for each in rule.operands), given, strict=True)) | {rule.results[0]: solution}
-    rest = expand(rule.equation, names, own, registry)
+    rest = expand(rule.equation, names, own, at.registry)
     if own.types[rest].size != types[0].size:
         raise DifferentiationError(
             f"the equation of {name} ({rule.file}:{rule.line}) has the shape {own.types[rest].shape}, and its result "
             f"{types[0].shape}: there are as many equations as unknowns"
         )
     places = [("operand", number) for number in range(len(given))]
-    implicit = Implicit(own.finish([rest]), places, solve=rule.solve)
-    return implicit.adjoints(name, builder, registry, op, adjoints, active, reverse)
+    return Implicit(own.finish([rest]), places, solve=rule.solve).adjoints(name, at)
 
 
 def _nothing(builder: TapeBuilder, weight: int, variable: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
 from yota.ir.linear_solvers import Iterative
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.optimize import dce
 from yota.optimize.rewrite import cone
@@ -22,7 +22,7 @@ from yota.rules.registry import Registry
 from yota.tracing.current import paused
 from yota.tracing.replay import evaluate
 from yota.transform.reverse.loop_adjoints import zeros_like
-from yota.transform.reverse.tape_parts import Reverse, emitted, match
+from yota.transform.reverse.tape_parts import Reversal, Reverse, emitted, match
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +76,18 @@ class Krylov:
                 raise
         return (np.reshape(found, type.shape).astype(type.dtype, copy=False),)
 
-    def adjoints(
-        self,
-        builder: TapeBuilder,
-        registry: Registry,
-        op: Op,
-        adjoints: Mapping[int, int],
-        active: set[int],
-        reverse: Reverse,
-    ) -> list[tuple[int, int]]:
+    def adjoints(self, at: Reversal) -> list[tuple[int, int]]:
         """Operands with their adjoints: one more system, with the transpose."""
+        builder, op = at.builder, at.op
         right, *given = op.operands
         solution = item_of(builder, op.result, 0)
         other = replace(self, product=self.transposed, transposed=self.product)
-        slope = other.emitted(builder, match(builder, adjoints[0], builder.types[solution]), given)
-        found = [(right, match(builder, slope, builder.types[right]))] if right in active else []
+        slope = other.emitted(builder, match(builder, at.adjoints[0], builder.types[solution]), given)
+        found = [(right, match(builder, slope, builder.types[right]))] if right in at.active else []
         inlined = emitted(builder, self.product, [solution, *given])
         seeds = {inlined.outputs[0]: builder.emit(primitive("negative"), (slope,))}
-        wrt = [each for each in dict.fromkeys(given) if each in active]
-        rest = zip(wrt, reverse(inlined, builder, seeds, wrt, registry), strict=True)
+        wrt = [each for each in dict.fromkeys(given) if each in at.active]
+        rest = zip(wrt, at.reverse(inlined, builder, seeds, wrt, at.registry), strict=True)
         return found + [(each, match(builder, total, builder.types[each])) for each, total in rest if total is not None]
 
     def emitted(self, builder: TapeBuilder, right: int, given: Sequence[int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +13,7 @@ from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, tuple_of
-from yota.rules.registry import Registry
-from yota.transform.reverse.tape_parts import match
+from yota.transform.reverse.tape_parts import Reversal, match
 
 __all__ = ["active_from", "loop_adjoints", "zeros_like"]
 
@@ -32,31 +31,15 @@ def active_from(tape: Tape, wrt: Iterable[int]) -> set[int]:
     return active
 
 
-def loop_adjoints(
-    builder: TapeBuilder,
-    registry: Registry,
-    op: Op,
-    adjoints: Mapping[int, int],
-    active: set[int],
-    reverse: Callable[..., Sequence[int | None]],
-) -> list[tuple[int, int]]:
-    """Append the reverse of a loop to ``builder``; operands with their adjoints.
-
-    Parameters
-    ----------
-    adjoints
-        Adjoint of each result, by its number; those that are left out are zero.
-    active
-        Variables through which a derivative flows.
-    reverse
-        See `yota.transform.reverse.backward.reverse`.
-    """
-    op, count = _with_history(builder, op)
+def loop_adjoints(at: Reversal) -> list[tuple[int, int]]:
+    """Append the reverse of a loop to the builder; operands with their adjoints."""
+    builder, adjoints = at.builder, at.adjoints
+    op, count = _with_history(builder, at.op)
     region: Region = op.keyword("region")
     body, carries = region.body, region.carries
     inputs = [entry.variable for entry in body.inputs]
     operands = (0, *op.operands[region.counted :])
-    live = {each for each, operand in zip(inputs[1:], operands[1:], strict=True) if operand in active}
+    live = {each for each, operand in zip(inputs[1:], operands[1:], strict=True) if operand in at.active}
     live = _settled(region, live)
     carried = [k for k in range(carries) if inputs[1 + k] in live]
     fixed = [k for k in range(region.first_invariant, len(inputs)) if inputs[k] in live]
@@ -73,7 +56,7 @@ def loop_adjoints(
         known = seeds.get(output)
         seeds[output] = seed if known is None else inner.emit(primitive("add"), (known, seed))
     wrt = [inputs[k] for k in (*(1 + k for k in carried), *fixed, *rows)]
-    found = list(reverse(body, inner, seeds, wrt, registry))
+    found = list(at.reverse(body, inner, seeds, wrt, at.registry))
     before = [
         zeros_like(inner, variable) if each is None else match(inner, each, inner.types[variable])
         for each, variable in zip(found, after, strict=False)
@@ -118,7 +101,7 @@ def loop_adjoints(
     pairs = [(operands[1 + k], made[number]) for number, k in enumerate(carried)]
     pairs += [(operands[k], made[len(carried) + number]) for number, k in enumerate(fixed)]
     pairs += [(operands[k], made[turned.carries + number]) for number, (k, _) in enumerate(moved)]
-    return [(operand, match(builder, each, builder.types[operand])) for operand, each in pairs if operand in active]
+    return [(operand, match(builder, each, builder.types[operand])) for operand, each in pairs if operand in at.active]
 
 
 def _settled(region: Region, live: set[int]) -> set[int]:

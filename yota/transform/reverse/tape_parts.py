@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from yota.ir.catalog import primitive
 from yota.ir.infer import sample
 from yota.ir.inputs import Input, Leaf
-from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
+from yota.rules.registry import Registry
 from yota.tracing.record import record
 
 __all__ = ["match"]
@@ -52,6 +53,22 @@ def _undo_broadcast(builder: TapeBuilder, adjoint: int, shape: tuple[int, ...]) 
 
 Reverse: TypeAlias = Callable[..., tuple["int | None", ...]]
 """`yota.transform.reverse.backward.reverse`, which calls what takes it as a parameter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reversal:
+    """One op in reverse mode, for what appends the adjoints of its operands to ``builder``.
+
+    adjoints: adjoints of its results, by number.
+    active: variables that have adjoints.
+    """
+
+    builder: TapeBuilder
+    registry: Registry
+    op: Op
+    adjoints: Mapping[int, int]
+    active: set[int]
+    reverse: Reverse
 
 
 def constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
