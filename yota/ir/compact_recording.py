@@ -288,7 +288,6 @@ class Recorder(TapeBuilder):
         self._next = len(ops.tail) + self._wait
 
     def _look(self) -> None:
-        """Look for a pattern in what came last."""
         tail = self.ops.tail
         window = tail[-_WINDOW:]
         period = _period([self._key(number, op) for number, op in enumerate(window)])

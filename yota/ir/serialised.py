@@ -68,7 +68,6 @@ class _Writer:
         self._shared: dict[int, Any] = {}
 
     def written(self, value: Any) -> Any:
-        """The serialised form of a value."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value

@@ -139,7 +139,6 @@ class _Reader:
         return len(before.decode(errors="ignore")) - 1
 
     def spec(self, tree: ast.expr) -> Spec:
-        """The spec of a syntax tree."""
         if isinstance(tree, ast.Name):
             return self.scalar(tree)
         if isinstance(tree, ast.Subscript):

@@ -107,7 +107,6 @@ def _is_plain(tape: Tape, op: Op) -> bool:
 
 
 def _array_cost(tape: Tape) -> int:
-    """Time of the tape as array code."""
     total = 0
     for op in tape.ops:
         shape = tape.types[op.result].shape
@@ -124,7 +123,6 @@ def _array_cost(tape: Tape) -> int:
 
 
 def _scalar_cost(tape: Tape) -> int:
-    """Time of the tape as scalar code."""
     total = 0
     for op in tape.ops:
         if op.access in _ASSEMBLED:

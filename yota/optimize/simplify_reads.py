@@ -18,7 +18,6 @@ _MOST_PIECES = 8
 
 
 def _whole(case: Case) -> int | None:
-    """A read of everything."""
     index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
     if len(index) != len(shape):
         return None

@@ -142,15 +142,12 @@ class _Matrix:
         self._minors: dict[tuple[_Some, _Some], int] = {}
 
     def apply(self, name: str, *operands: int) -> int:
-        """One scalar op."""
         return self._unrolling.apply(self._op, name, operands, TensorType(self.type.dtype))
 
     def one(self) -> int:
-        """The number 1."""
         return self._unrolling.constant(self.type.dtype.type(1))
 
     def determinant(self) -> int:
-        """That of the whole matrix."""
         every = tuple(range(self.size))
         return self.minor(every, every)
 

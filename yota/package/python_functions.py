@@ -266,7 +266,6 @@ class FunctionWriter:
         return [names.fresh(word) for word in words]
 
     def _called(self, kernel: Kernel, extra: Sequence[Parameter] = ()) -> str:
-        """The call of ``kernel`` with checked arguments."""
         # Arguments are evaluated from left to right: the sizes are known when they are asked for.
         checked = [each.checked for each in (*self.parameters, *extra)]
         return f"{kernel.name}({', '.join([*checked, *map(self._extent, kernel.sizes)])})"

@@ -106,7 +106,6 @@ def _fault(
 
 
 def _trials_of(sized: Sized) -> list[Mapping[str, int]]:
-    """Sizes at which a module is tried."""
     names = sized.samples.names
     # Those at which a decision comes out otherwise are mixed already.
     small = trials(names)[: _FEW - 1 if sized.small else -1]

@@ -314,5 +314,4 @@ def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
 
 
 def _is_foreign(file: str) -> bool:
-    """Whether a file is of NumPy's or of yota's own."""
     return file.startswith((_OWN, _NUMPY))

@@ -193,7 +193,6 @@ class Alignment:
         return True
 
     def _turned(self) -> Iterator[int]:
-        """The guards so far, the last one first, whose outcome is new."""
         for number in reversed(range(len(self._guards))):
             if self._known[number] is (not self.outcomes[number]):
                 yield number

@@ -111,7 +111,6 @@ class _Buffer:
             raise ScheduleError(f"{_told(action, access)}{where}, where nothing is: {gone}")
 
     def write(self, action: Action, access: Access) -> None:
-        """Have rows hold a value."""
         first, last = access.rows
         found: list[tuple[Rows, Hashable, str]] = [((first, last), access.value, action.what)]
         kept = {each.value for each in action.reads if each.buffer == access.buffer}
@@ -186,7 +185,6 @@ class _Pool:
         self._free: dict[np.dtype[Any], set[int]] = {}
 
     def serve(self, request: Request) -> None:
-        """Choose a slot."""
         while self._busy and self._busy[0][0] < request.start:
             stop, idle = heapq.heappop(self._busy)
             # A slot that was taken over is held for longer than its old entry says.

@@ -113,7 +113,6 @@ class _Writer:
         self.work = 0
 
     def run(self) -> LoopKernel | None:
-        """The plan."""
         region, body, fresh = self.region, self.region.body, self.names.fresh
         count, types = region.carries, region.types()
         results = [fresh("carried" if k < count else "rows") for k in range(len(types))]
@@ -196,7 +195,6 @@ class _Writer:
         return found, op.operands, outputs
 
     def _room(self, type: TensorType) -> str:
-        """The name of an array to work in."""
         name = self.names.fresh("room")
         if not isinstance(type.size, Extent) and type.size * type.dtype.itemsize <= _ON_STACK:
             self.held[name] = f"{c_type(type.dtype)} {name}[{type.size}];"
@@ -246,7 +244,6 @@ class _Writer:
         return declared + lines
 
     def _table(self, value: Any) -> str:
-        """The name of a constant array."""
         if id(value) not in self.tables:
             self.tables[id(value)] = self.names.fresh("table"), value
         return self.tables[id(value)][0]

@@ -161,7 +161,6 @@ class _Function:
                 self.targets.setdefault(variable, text)
 
     def body(self) -> Body:
-        """The whole function."""
         # Indices are looked at first: nothing is written if one is out of bounds.
         wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
         steps = [step for step in self.plan.steps if isinstance(step, Group) or step.result not in self.texts]
@@ -197,7 +196,6 @@ class _Function:
         return Body(tuple(self.kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), memory)
 
     def _made(self, made: Made) -> Statement:
-        """The definition of what is computed from sizes."""
         if made.count != 0:
             return self._allocated(made.kind, made.name, made.count)
         return Define(made.kind, made.name, made.text)
@@ -216,7 +214,6 @@ class _Function:
         return [*remarks, *lines, *self._guards({root.variable for root in group.roots})]
 
     def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], Statement]]:
-        """What gives definitions of what is kept between loops, by name; outputs are in the caller's memory."""
         found: dict[str, Callable[[], Statement]] = {}
         for step in steps:
             if isinstance(step, Op) and step.regions:
@@ -237,7 +234,6 @@ class _Function:
         return found
 
     def _memory(self, name: str, type: TensorType) -> Statement:
-        """The definition of a number or an array."""
         kind = self.language.type(type.dtype)
         if not type.shape:
             return Variable(kind, name)
@@ -263,7 +259,6 @@ class _Function:
                 found[room] = partial(self._memory, room, type)
 
     def _looped(self, op: Op) -> list[str]:
-        """The call of a loop."""
         made = self.loops[op.result]
         self.kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
         items = {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}

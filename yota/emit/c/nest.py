@@ -52,7 +52,6 @@ class Nest:
         return [Scope(tuple(lines))] if self.several else lines
 
     def _at(self, depth: int) -> list[Statement]:
-        """Statements inside of ``depth`` loops."""
         lines = self.writer.lines(depth)
         if depth == len(self.axes):
             return [*lines, *self._innermost()]
@@ -204,7 +203,6 @@ class Nest:
         return self.body.target(sink)
 
     def _innermost(self) -> list[Statement]:
-        """What becomes of the values of one point."""
         found: list[Statement] = []
         before: list[Statement] = []
         counter = self.body.counters[self.axes[-1]]

@@ -153,7 +153,6 @@ class CudaBody(BodyWriter):
     # -- what BodyWriter asks for ------------------------------------------------------------------------
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
-        """Sinks; totals are stored after the loops, whatever region their terms come from."""
         found = super()._sinks(pull, root, box)
         if not any(root.reduced):
             return found
@@ -200,7 +199,6 @@ class CudaBody(BodyWriter):
         return [[], []], inner
 
     def _inside(self, box: Region) -> str:
-        """Whether the point lies in a region."""
         tests = []
         for counter, (start, stop), extent in zip(self.counters, box, self.group.extents, strict=True):
             if stop == start + 1:
@@ -213,7 +211,6 @@ class CudaBody(BodyWriter):
         return " && ".join(tests)
 
     def _sunk(self, sinks: list[Sink], writer: Writer) -> list[Statement]:
-        """What becomes of the values of one point."""
         before: list[Statement] = []
         found: list[Statement] = []
         for sink in sinks:

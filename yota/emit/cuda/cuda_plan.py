@@ -256,7 +256,6 @@ def _size(members: Iterable[Total]) -> int:
 def _finish(
     tape: Tape, layout: Layout, text: CudaBody, records: list[tuple[str, Record, int]], results: Mapping[int, str]
 ) -> KernelPlan:
-    """The kernel that adds up what blocks left."""
     lines: list[str] = []
     blocks = 1
     assert text.shape is not None

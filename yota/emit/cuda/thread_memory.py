@@ -204,5 +204,4 @@ class Memory:
 
 
 def _shifted(name: str, distance: int) -> str:
-    """``name + distance``."""
     return name if not distance else f"{name} + {distance}" if distance > 0 else f"{name} - {-distance}"

@@ -54,7 +54,6 @@ class _Schedule:
         self.nested = {v: op for v, op in tape.definitions().items() if v in nested}
 
     def check(self) -> None:
-        """Go through all of it."""
         simulate(self._actions())
 
     def buffer(self, root: int) -> Hashable:
@@ -118,8 +117,6 @@ class _Schedule:
 
 
 class _Loop:
-    """One loop, piece by piece."""
-
     def __init__(self, schedule: _Schedule, position: int, unit: Unit) -> None:
         self.schedule, self.position, self.unit = schedule, position, unit
         self.types, self.local = schedule.tape.types, unit.local
@@ -188,7 +185,6 @@ class _Loop:
                 yield Action(f"the copy of %{operand}", tuple(self.schedule.read(operand)), (made,))
 
     def _piece(self, variable: int, rows: Rows) -> Access:
-        """Where the piece of a local variable is."""
         if variable in self.direct:
             total, shift = self.direct[variable]
             return self._whole(total, ("piece", variable), (rows[0] + shift, rows[1] + shift))

@@ -156,7 +156,6 @@ class RegionLowering:
         return Step((*self.lowering.remark(self.op), *marked(lines, *results)), (), ())
 
     def _name(self, items: Sequence[int]) -> str:
-        """The name of a result, for all that read it."""
         name = self.lowering.name(items[0]) if items else self.names.numbered("v")
         self.lowering.texts.update(dict.fromkeys(items, name))
         return name
@@ -230,7 +229,6 @@ class RegionLowering:
         return known[key]
 
     def _made(self, tape: Tape) -> str:
-        """The name of a new function that computes ``tape``."""
         lowering = self.lowering
         tape = symbolic.optimise(tape, strict=self.exact, values=len(tape.outputs))
         if scalar.is_scalar(tape):

@@ -79,7 +79,6 @@ def spell(
 
 @functools.cache
 def _spelling(section: str, name: str) -> Spelling:
-    """An entry of the table, with what it imports."""
     found = tabled("python").spelling(_TABLE[section][name])
     names = _OF_MATH.findall(found.text) if section == "floats" else ()
     return replace(found, imports=tuple([f"math.{name}" for name in names]))

@@ -188,7 +188,6 @@ def _elementwise(call: Call, operator: bool) -> str:
 
 
 def _part(call: Call) -> str:
-    """Real or imaginary part."""
     operand, name = call.operands[0], call.op.semantics.component
     if call.types[0].is_complex:
         return f"{owner(operand)}.{name}"

@@ -46,8 +46,6 @@ def write(words: Vocabulary, *, fast: bool) -> tuple[Body, ...]:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one body."""
-
     words: Vocabulary
     fast: bool
     texts: dict[int, Spelled] = field(default_factory=dict)

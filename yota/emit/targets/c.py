@@ -217,7 +217,6 @@ class Driver(KernelDriver):
         return Step(before=(*self.remark(op), *lines))
 
     def _lower_loop(self, op: Op, loop: LoopKernel) -> Step:
-        """The call of a loop in C."""
         items = self.items.get(op.result, {})
         names = []
         for number in loop.results:

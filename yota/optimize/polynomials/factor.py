@@ -183,7 +183,6 @@ class _Factoring:
         touched[divisor] = None
 
     def _push(self, touched: Iterable[int]) -> None:
-        """Queue the divisors that have gained places."""
         pushed, hopes = self.pushed, self.hopes
         for divisor in touched:
             gain = hopes[divisor]
@@ -197,7 +196,6 @@ class _Factoring:
         heapq.heappush(self.queue, (-gain, rank, self.serial, divisor))
 
     def _alive(self, divisor: int) -> list[Slots]:
-        """Places of which the terms are still there."""
         held, places = self.held, self.places[divisor]
         found = self.places[divisor] = [each for each in places if held[each[0]] >= 0 and held[each[1]] >= 0]
         return found

@@ -31,7 +31,6 @@ class _Importer:
         self._sole: set[int] = set()
 
     def add(self, op: Op) -> None:
-        """Take one op in."""
         name = op.primitive.name
         found = self.terms[op.result] = _READERS[name](self, op)
         if name in ("add", "subtract") or (self._sole and len(found[1]) == 1 and self._is_sole(op, found)):
@@ -44,7 +43,6 @@ class _Importer:
         return bool(found) and any(self.terms[operand][1] == term[1] for operand in found)
 
     def term(self, variable: int) -> Term:
-        """An operand as a coefficient and a monomial."""
         found = self.terms.get(variable)
         if found is not None:
             return found
@@ -67,7 +65,6 @@ class _Importer:
         return 1.0, ((atom, 1),)
 
     def product(self, left: int, right: int) -> Term:
-        """A product as one monomial, unless it grows too long."""
         first, second = self.factor(left), self.factor(right)
         one, other = first[0], second[0]
         fits = one == 1.0 or other == 1.0 or same_scale(one, other)
@@ -90,7 +87,6 @@ class _Importer:
         return self._opaque(variable)
 
     def sum(self, op: Op) -> Term:
-        """A sum; one that only this op reads is merged where the order of addition allows it."""
         left, right = op.operands
         sign = -1.0 if op.primitive.name == "subtract" else 1.0
         first, second = self.term(left), self.term(right)
@@ -139,7 +135,6 @@ class _Importer:
         return sign, ((atom, 1),)
 
     def power(self, op: Op) -> Term:
-        """A small integer power."""
         coefficient, monomial = self.term(op.operands[0])
         exponent = int(self.tape.constants[op.operands[1]])
         raised = coefficient**exponent if abs(coefficient) == 1.0 else None

@@ -102,7 +102,6 @@ def stem_of(wish: str) -> str:
 
 
 def _plan(request: Request, found: FunctionWriter, stem: str) -> dict[str, Any]:
-    """Texts for the templates to loop over."""
     guard = re.sub(r"[^0-9A-Za-z]", "_", stem).upper()
     guard = guard if guard[0].isalpha() else f"H_{guard}"
     parts = [render(part.template, part=part).rstrip() for part in inline_functions(found.shared.needs)]
@@ -163,7 +162,6 @@ def described_lines(request: Request, tapes: Sequence[Tape]) -> list[str]:
 
 
 def _banner(request: Request, found: FunctionWriter) -> list[str]:
-    """What the header says at its top."""
     sizes = [size for each in found.functions for size in each.sizes]
     lines = [*_CONVENTIONS, *further_axes(request.call, sizes), "", *_statuses(found)]
     return [*described_lines(request, found.tapes), *lines]
@@ -176,7 +174,6 @@ _CONVENTIONS = (
 
 
 def _statuses(found: FunctionWriter) -> list[str]:
-    """What functions return."""
     lines = ["Functions return 0"]
     if any(function.allocates for function in found.functions):
         lines.append(f"{NO_MEMORY} if there is no memory for intermediate arrays")

@@ -83,7 +83,6 @@ def extension(stem: str, found: FunctionWriter, plan: Mapping[str, Any], *, open
 
 
 def _preludes(kernels: Sequence[KernelPlan], call: SizedCall | None) -> tuple[str, ...]:
-    """Texts of what takes arguments and makes results."""
     if call is None:
         return tuple(preludes(kernels))
     arrays = {each.name for kernel in kernels for each in kernel.arguments if each.shape}

@@ -72,7 +72,6 @@ class _Speller:
         self.language = names.language if isinstance(names, SizeNames) else C
 
     def whole(self, tree: ast.expr) -> Spelled:
-        """An int."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return Spelled(str(tree.value))
         if isinstance(tree, ast.Name) and tree.id in self.names:
@@ -167,7 +166,6 @@ class _Speller:
         return _joined(one, ast.Div, other)
 
     def _converted(self, number: Spelled, kind: np.dtype[Any]) -> Spelled:
-        """A whole number in another dtype."""
         if number.isdigit():
             return self.language.literal(int(number), kind)
         found = self.language.cast(_WHOLE, kind, Spelled(number.within(ATOM)))

@@ -264,6 +264,5 @@ _OF_INDICES = (
 
 
 def _is_single(kernel: KernelPlan) -> bool:
-    """Whether a kernel computes in single precision."""
     parts = [member for record in kernel.records for member, _ in record.members]
     return any(map(_SINGLE.search, [*kernel.lines, *(each.type for each in kernel.parameters), *parts]))

@@ -167,20 +167,17 @@ class _Duals(Algebra):
         return _Dual(pow(root, ROOTS, PRIME), slope, root)
 
     def of(self, expression: Expression, names: Mapping[str, Any]) -> Any:
-        """Value and derivative of ``expression``."""
         self.left -= 1
         if self.left < 0:
             raise UnclearError
         return Algebra.of(self, expression, names)
 
     def leaf(self, expression: Expression, names: Mapping[str, Any]) -> Any:
-        """What a name stands for."""
         if not isinstance(expression, Name) or expression.id not in names:
             raise UnclearError
         return names[expression.id]
 
     def literal(self, value: Any) -> _Dual:
-        """A number, which has no slope."""
         return _Dual(number(value))
 
     def call(self, call: Call, names: Mapping[str, Any]) -> Any:

@@ -228,7 +228,6 @@ class _Body:
     kinks: list[Expression] = field(default_factory=list)
 
     def read(self, statement: ast.stmt, kind: str) -> None:
-        """Take in one statement."""
         if isinstance(statement, ast.Expr) and getattr(statement.value, "value", None) is Ellipsis:
             if kind not in ("nodiff", "linear"):
                 raise self._fault(statement, "the body is missing", self._example(kind))

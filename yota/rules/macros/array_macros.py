@@ -184,7 +184,6 @@ def _coproduct(x: Value) -> Value:
 
 
 def _reversed(x: Value, axis: int) -> Value:
-    """``x`` from the end of ``axis`` to its beginning."""
     index = [Slice(0, extent) for extent in x.shape]
     index[axis] = Slice(x.shape[axis] - 1, None, -1)
     return x.do("getitem", index=tuple(index))

@@ -32,12 +32,10 @@ def _masked(matrix: Value, mask: np.ndarray[Any, Any]) -> Value:
 
 
 def _diagonal(values: Value) -> Value:
-    """The diagonal matrix of ``values``."""
     return _masked(_columns(values), np.eye(values.shape[-1]))
 
 
 def _diagonal_of(matrix: Value) -> Value:
-    """The diagonal of a square matrix."""
     return _masked(matrix, np.eye(matrix.shape[-1])).sum(matrix.type.ndim - 2)
 
 

@@ -105,7 +105,6 @@ def _mistyped(rule: Rule, specimen: Specimen, registry: Registry, cast: Any) -> 
 def _adjoint(
     rule: Rule, position: int, given: Sequence[Any], specimen: Specimen, seeds: tuple[Any, ...], registry: Registry
 ) -> Any:
-    """The adjoint that the rule gives."""
     pull = trials.adjoint if rule.equation is None else _generated
     return np.asarray(pull(rule, position, given, specimen.keywords, seeds, registry))
 

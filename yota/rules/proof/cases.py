@@ -208,7 +208,6 @@ class _Factors:
         self.matrix = matrix
 
     def solve(self, x: Any, trans: str) -> Any:
-        """The solution."""
         forms = {"N": self.matrix, "T": self.matrix.T, "H": np.conjugate(self.matrix.T)}
         return np.linalg.solve(forms[trans], x)
 

@@ -83,7 +83,6 @@ class _Writer:
     serial: Any = field(default_factory=itertools.count)
 
     def object(self, value: Any) -> str:
-        """The name of an object in the generated code."""
         name = f"o{len(self.objects)}"
         self.objects[name] = value
         return name

@@ -107,7 +107,6 @@ def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entri
 
 
 def _assembled(builder: TapeBuilder, outputs: Sequence[int], units: Any) -> Entries:
-    """The entries from rows, the last output."""
     matrix = builder.emit(primitive("reshape"), (outputs[-1],), {"shape": units.shape[1:] * 2})
     return Entries(builder.finish([*outputs[:-1], matrix]), (len(units), len(units)))
 

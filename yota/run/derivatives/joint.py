@@ -33,7 +33,6 @@ class _Piece:
 
     @property
     def span(self) -> slice:
-        """Its slice of the vector."""
         return slice(self.start, self.start + math.prod(self.shape))
 
 

@@ -160,7 +160,6 @@ def build(code: str) -> ModuleType:
 
 
 def _key(code: str, found: compiler.Compiler) -> str:
-    """A digest of everything that the compiled file depends on."""
     parts = (
         _FORMAT,
         code,

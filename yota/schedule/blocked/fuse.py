@@ -117,7 +117,6 @@ class _Grower:
         self.producer: dict[int, Growing] = {}
 
     def add(self, op: Op) -> None:
-        """Place one op."""
         axis = None if op.result in self.whole else _wish(op, self.types)
         placed = op.result not in self.whole and self._join(op, axis)
         if not placed and axis is not None:

@@ -62,7 +62,6 @@ class _Fitting:
     wish: int | None
 
     def place(self) -> Placement | None:
-        """How the op fits."""
         op, access = self.op, self.op.access
         if op.semantics.rowwise and not (op.semantics.ufunc and op.static):
             return self._broadcasting()

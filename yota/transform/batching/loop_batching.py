@@ -86,7 +86,6 @@ def each_point(batching: Batching, op: Op) -> tuple[int, ...]:
 
 
 def _result(batching: Batching, loop: int, number: int, region: Region, axis: int | None) -> int:
-    """One result, with the axis of points first."""
     found = batching.emit("item", (loop,), index=number)
     type: TensorType = batching.builder.types[found]
     if axis is None:

@@ -245,7 +245,6 @@ class _Emitting:
         return _Weight(1, self.builder.emit(primitive("subtract"), (self._unsigned(left), self._unsigned(right))))
 
     def value(self, weight: _Weight) -> int:
-        """The variable of an edge."""
         if weight.variable is None and weight.rule is None:
             return self.builder.constant(float(weight.sign))
         found = self._unsigned(weight)

@@ -176,7 +176,6 @@ def _written(builder: TapeBuilder, pattern: Tape, variables: Sequence[int]) -> i
 
 
 def _direct_partial(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> int | None:
-    """See `partial`."""
     rule = _rule(builder, registry, op)
     if rule.kind == "nodiff":
         return builder.constant(0.0)
@@ -189,7 +188,6 @@ def _direct_partial(builder: TapeBuilder, registry: Registry, op: Op, position: 
 
 
 def _rule(builder: TapeBuilder, registry: Registry, op: Op) -> Rule:
-    """The rule of an op."""
     rule = registry.rule(op.name, tuple([builder.types[operand].ndim for operand in op.operands]))
     if rule.kind != "nodiff":
         _refuse_count(rule, builder.types[op.result])
@@ -231,7 +229,6 @@ def _type(builder: TapeBuilder, op: Op, number: int) -> TensorType:
 
 
 def _refuse(rule: Rule, parameter: Parameter, body: Expression | None, result: str | None = None) -> None:
-    """Raise what the rule says in the place of a derivative."""
     reason = refusal(body)
     if reason is not None:
         of = f"'s {result}" if result is not None and len(rule.results) > 1 else ""

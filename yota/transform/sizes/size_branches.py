@@ -150,7 +150,6 @@ class _Rule:
             return _applied(self.decision.operation, operands) == self.decision.outcome
 
     def outcomes(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outcome at each size."""
         count = len(next(iter(columns.values())))
         value = np.broadcast_to(self._value(columns), (count,))
         if self._is_comparison:
@@ -191,7 +190,6 @@ def _between(values: Callable[[Any], Any], low: int, high: int) -> list[int]:
 
 
 def _names_in(expression: Any) -> Iterator[str]:
-    """Names of the sizes in an expression."""
     if isinstance(expression, tuple) and expression[:1] == ("extent",):
         yield from (node.id for node in ast.walk(parsed(expression[1])) if isinstance(node, ast.Name))
     elif isinstance(expression, tuple):
