@@ -101,7 +101,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'yota' has no attribute {name!r}")
     from importlib import import_module
 
-    from yota.run.collection import uncollected
+    from yota.run.progress import uncollected
 
     with uncollected():
         if name in _MODULES:

@@ -14,7 +14,7 @@ import pytest
 from yota.ir.access_maps import carried_axis, letters, pieces
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice, pattern_shape, to_numpy
-from yota.ir.operators import BINARY
+from yota.ir.primitive import BINARY
 from yota.ir.semantics import CONTRACTIONS, JOINS, MOVES, VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import type_of

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from yota.errors import ArgumentError
-from yota.run.collection import uncollected
 from yota.run.options import evaluates, worded
+from yota.run.progress import uncollected
 
 if TYPE_CHECKING:
     from yota.api.batch import Batched

@@ -1,10 +1,12 @@
-"""Primitives: named array functions that a tape records as one op."""
+"""Primitives: named array functions that a tape records as one op; and Python's binary operators with theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from yota.ir.semantics import Semantics, semantics
 from yota.ir.types import TensorType
@@ -73,3 +75,30 @@ class Primitive:
 
     def __str__(self) -> str:
         return self.name
+
+
+class Operator(NamedTuple):
+    """An operator: its symbol, its node in syntax trees, and its function."""
+
+    sign: str
+    node: type[ast.operator | ast.cmpop]
+    function: Callable[[Any, Any], Any]
+
+
+BINARY: Mapping[str, Operator] = {
+    "add": Operator("+", ast.Add, operator.add),
+    "subtract": Operator("-", ast.Sub, operator.sub),
+    "multiply": Operator("*", ast.Mult, operator.mul),
+    "divide": Operator("/", ast.Div, operator.truediv),
+    "power": Operator("**", ast.Pow, operator.pow),
+    "matmul": Operator("@", ast.MatMult, operator.matmul),
+    "remainder": Operator("%", ast.Mod, operator.mod),
+    "floor_divide": Operator("//", ast.FloorDiv, operator.floordiv),
+    "equal": Operator("==", ast.Eq, operator.eq),
+    "not_equal": Operator("!=", ast.NotEq, operator.ne),
+    "less": Operator("<", ast.Lt, operator.lt),
+    "less_equal": Operator("<=", ast.LtE, operator.le),
+    "greater": Operator(">", ast.Gt, operator.gt),
+    "greater_equal": Operator(">=", ast.GtE, operator.ge),
+}
+COMPARISONS = frozenset(name for name, each in BINARY.items() if issubclass(each.node, ast.cmpop))

@@ -1,12 +1,14 @@
-"""Shows the stage of a long compilation on the terminal."""
+"""What happens while a compilation runs: the terminal shows its stage, and the garbage collector is disabled."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from yota.settings import settings
 
@@ -86,3 +88,29 @@ def _is_debugged() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+_lock = threading.Lock()
+_running = 0
+_enabled = False
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Disable the garbage collector; otherwise compile time grows faster than the tape.
+
+    The first thread to enter disables it; the last to leave enables it again if it was enabled.
+    """
+    global _running, _enabled  # noqa: PLW0603  (one collector for the process)
+    with _lock:
+        if not _running:
+            _enabled = gc.isenabled()
+            gc.disable()
+        _running += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running -= 1
+            if not _running and _enabled:
+                gc.enable()

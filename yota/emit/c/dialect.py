@@ -13,7 +13,7 @@ from yota.emit.language import ALIASES, Language, tabled
 from yota.emit.render import templates
 from yota.emit.tree import Spelling
 from yota.ir.extents import UNARY, Spelled
-from yota.ir.operators import COMPARISONS
+from yota.ir.primitive import COMPARISONS
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 

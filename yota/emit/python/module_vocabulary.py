@@ -17,8 +17,7 @@ from yota.emit.numpy_literals import dtype_text, static_text
 from yota.emit.python.formatting import wrapped
 from yota.emit.tree import Spelling
 from yota.ir.extents import CHOICE
-from yota.ir.operators import COMPARISONS
-from yota.ir.primitive import Primitive
+from yota.ir.primitive import COMPARISONS, Primitive
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType

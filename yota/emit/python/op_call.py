@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.operators import BINARY, COMPARISONS
+from yota.ir.primitive import BINARY, COMPARISONS
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 

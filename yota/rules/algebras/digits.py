@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from yota.errors import YotaError
-from yota.ir.operators import BINARY, COMPARISONS
+from yota.ir.primitive import BINARY, COMPARISONS
 from yota.rules.algebras.emitted import Static
 from yota.rules.algebras.evaluate import Algebra, formulas
 from yota.rules.language.model import Call, Expression, Literal, Name, Rule

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from yota.errors import RuleError
-from yota.ir.operators import BINARY
+from yota.ir.primitive import BINARY
 from yota.rules.language.model import Call, Expression, Literal, Name
 from yota.rules.language.rule_text import show
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from yota.errors import RuleError
-from yota.ir.operators import COMPARISONS
+from yota.ir.primitive import COMPARISONS
 from yota.rules.algebras.evaluate import Algebra, formulas
 from yota.rules.algebras.opaque import flat, number
 from yota.rules.algebras.residues import follows

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.errors import RuleError
-from yota.ir.operators import BINARY
+from yota.ir.primitive import BINARY
 from yota.rules.language.model import Adjoint, Call, Expression, Item, Literal, Name, Spread
 from yota.rules.language.rule_text import Source
 

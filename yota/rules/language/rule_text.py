@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from yota.errors import RuleError
-from yota.ir.operators import BINARY, COMPARISONS
+from yota.ir.primitive import BINARY, COMPARISONS
 from yota.rules.language.model import Adjoint, Call, Domain, Expression, Item, Literal, Name, Parameter, Rule, Spread
 
 _LEVELS = {**dict.fromkeys(COMPARISONS, 1), "add": 2, "subtract": 2, "power": 5}

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from yota.errors import RuleError
 from yota.ir.indexing import Index, Slice
-from yota.ir.operators import BINARY
+from yota.ir.primitive import BINARY
 from yota.ir.types import TensorType
 from yota.rules.language.model import Literal, Parameter, Rule
 

@@ -14,12 +14,12 @@ from yota.errors import StaleTapeError
 from yota.ir.location import where
 from yota.marks import Itself
 from yota.run.arguments import Arguments, sort_arguments
-from yota.run.collection import uncollected
 from yota.run.compiled import CONTENT, OTHER_WAY
 from yota.run.device import on_host, target_for
 from yota.run.gradient_layout import layout_of
 from yota.run.options import MOST_TAPES, follow
 from yota.run.persistent import Place, place_of
+from yota.run.progress import uncollected
 from yota.run.specialise import Gradient, Instead, Specialisation, Target, compile_tape, loaded, source_of
 from yota.tracing.captured.checks import Check, Contents, checks
 from yota.tracing.captured.reach import bearers

@@ -25,21 +25,10 @@ __all__ = ["Batching", "batched"]
 def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequence[int | None]) -> Tape:
     """The tape for ``count`` points.
 
-    Parameters
-    ----------
-    tape
-        The tape for one point.
-    axes
-        Axis of the points in each input; None for shared inputs.
-    count
-        Number of points.
-    out_axes
-        Axis of the points in each output, negative from the end; None for shared outputs.
-
-    Raises
-    ------
-    TracingError
-        If a guard depends on the point and is of several numbers.
+    tape: the tape for one point.
+    axes: axis of the points in each input; None for shared inputs.
+    out_axes: axis of the points in each output, negative from the end; None for shared outputs.
+    Raises TracingError if a guard depends on the point and is of several numbers.
     """
     return Batching(tape, count).run(axes, out_axes)
 

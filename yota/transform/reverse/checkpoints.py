@@ -32,8 +32,6 @@ _Items = Callable[[int], int]
 def states(trips: int, levels: int) -> int:
     """How many states the reverse of ``trips`` trips keeps at once, in so many levels of loops.
 
-    Examples
-    --------
     >>> states(10_000, 1), states(10_000, 2), states(10_000, 3)
     (10000, 200, 65)
     """
@@ -62,8 +60,6 @@ def _cut(trips: int, levels: int) -> tuple[int, int, int]:
 def depth(trips: int, most: int) -> int:
     """The fewest levels that keep at most ``most`` states; those that keep the fewest if none does.
 
-    Examples
-    --------
     >>> depth(10_000, 20_000), depth(10_000, 500), depth(10_000, 100)
     (1, 2, 3)
     """
@@ -134,17 +130,7 @@ def _shifted(region: Region) -> Region:
 
 @dataclass(frozen=True)
 class _Nest:
-    """A loop whose last operand is the number of its first trip, as loops of loops.
-
-    Parameters
-    ----------
-    builder
-        The tape to which the loops are appended.
-    region
-        The loop.
-    operands
-        Its operands.
-    """
+    """A loop whose last operand is the number of its first trip, as loops of loops, appended to ``builder``."""
 
     builder: TapeBuilder
     region: Region

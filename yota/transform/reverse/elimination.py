@@ -55,13 +55,9 @@ def partials(
 class Partials:
     """The graph of partials of a tape.
 
-    Attributes
-    ----------
-    orders
-        In which variables may be eliminated: ``"forward"`` from the inputs on, ``"reverse"`` from the outputs on,
+    orders: in which variables may be eliminated: ``"forward"`` from the inputs on, ``"reverse"`` from the outputs on,
         ``"cheapest"`` with the variable first that takes the fewest products at that moment.
-    vertices
-        Number of variables to eliminate.
+    vertices: number of variables to eliminate.
     """
 
     orders = ("forward", "reverse", "cheapest")

@@ -41,18 +41,7 @@ def contributions(
     makes the gradient of a real loss by a complex variable its direction of steepest ascent); the shape is that
     of the result, broadcasting is not undone yet.
 
-    Parameters
-    ----------
-    builder
-        Takes the ops.
-    registry
-        Knows the rules.
-    op
-        The op.
-    positions
-        Which operands.
-    adjoints
-        Adjoint of each result, by its number; those that are left out are zero.
+    adjoints: adjoint of each result, by its number; those that are left out are zero.
     """
     names: _Names | None = None
     for position in positions:

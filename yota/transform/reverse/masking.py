@@ -29,14 +29,9 @@ _MOVED = (AccessMap.RESHAPE, AccessMap.TRANSPOSE)
 class Choice:
     """An adjoint that is zero in some places: where a condition holds, where it does not, or where an array is written.
 
-    Parameters
-    ----------
-    op
-        The ``where`` or ``setitem`` that makes it.
-    inner
-        What it is elsewhere.
-    position
-        Which operand of ``op`` that is.
+    op: the ``where`` or ``setitem`` that makes it.
+    inner: what it is elsewhere.
+    position: which operand of ``op`` that is.
     """
 
     op: Op
