@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +19,10 @@ def operations(tape: Tape) -> dict[str, int]:
 
     Reads, writes and rearrangements of elements do not count; ops in a loop count once.
     """
-    counts: dict[str, int] = {}
+    counts = Counter(op.name for op in tape.ops if not op.semantics.free)
     for op in tape.ops:
-        if not op.semantics.free:
-            counts[op.name] = counts.get(op.name, 0) + 1
         for inner in op.regions:
-            for name, count in operations(inner).items():
-                counts[name] = counts.get(name, 0) + count
+            counts.update(operations(inner))
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 

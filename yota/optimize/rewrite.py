@@ -37,15 +37,8 @@ def users(tape: Tape) -> dict[int, list[Op]]:
 
 def use_counts(tape: Tape) -> dict[int, int]:
     """How often each variable is read by ops, outputs and guards."""
-    counts: dict[int, int] = {}
-    for op in tape.ops:
-        for operand in op.operands:
-            counts[operand] = counts.get(operand, 0) + 1
-    for variable in tape.outputs:
-        counts[variable] = counts.get(variable, 0) + 1
-    for guard in tape.guards:
-        counts[guard.variable] = counts.get(guard.variable, 0) + 1
-    return counts
+    read = [operand for op in tape.ops for operand in op.operands]
+    return Counter([*read, *tape.outputs, *(guard.variable for guard in tape.guards)])
 
 
 def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
@@ -54,6 +47,15 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
     for op in reversed(tape.ops):
         if op.result in found:
             found.update(op.operands)
+    return found
+
+
+def reached(tape: Tape, roots: Iterable[int]) -> set[int]:
+    """All variables that depend on ``roots``, with these."""
+    found = set(roots)
+    for op in tape.ops:
+        if not found.isdisjoint(op.operands):
+            found.add(op.result)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,9 +91,7 @@ class Writer:
         self._has_sine = bool(needs.language["joined"]) and any(
             values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values))
         )
-        self.uses: dict[int, int] = {}
-        wanted = list(wanted)
-        self._count(wanted)
+        self.uses = self._counted(wanted)
         found: list[int] = []
         for value in self.values.items:
             if value.offset is not None:
@@ -113,15 +112,13 @@ class Writer:
             return Spelling(f"cosine{suffix(dtype)}({{0}})", simd=found.simd, part="cosine")
         return found
 
-    def _count(self, wanted: list[int]) -> None:
-        alive = set(wanted)
-        for number in wanted:
-            self.uses[number] = self.uses.get(number, 0) + 1
+    def _counted(self, wanted: Iterable[int]) -> Counter[int]:
+        """How often each value that is needed is used."""
+        uses = Counter(wanted)
         for number in range(len(self.values) - 1, -1, -1):
-            if number in alive:
-                for operand in self.values[number].operands:
-                    self.uses[operand] = self.uses.get(operand, 0) + 1
-                    alive.add(operand)
+            if number in uses:
+                uses.update(self.values[number].operands)
+        return uses
 
     def lines(self, depth: int) -> list[Statement]:
         """Statements for all values that stand in just ``depth`` loops."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,16 +37,16 @@ class LoopLowering:
         self.scratch: dict[str, int] = {}
         self.copies: dict[tuple[int, tuple[int, ...]], str] = {}
         self.counted = False
-        self.uses: dict[int, int] = {}
-        self.cut_uses: dict[tuple[int, int], int] = {}
+        self.uses = Counter[int]()
+        self.cut_uses = Counter[tuple[int, int]]()
         self.firsts = first_pieces(unit, self.types, lowering.storage.roots)
         self.direct: dict[int, str] = {}
         for member in unit.members:
             assert member.placement is not None
             for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
-                self.uses[operand] = self.uses.get(operand, 0) + 1
+                self.uses[operand] += 1
                 if axis is not None:
-                    self.cut_uses[operand, axis] = self.cut_uses.get((operand, axis), 0) + 1
+                    self.cut_uses[operand, axis] += 1
 
     def step(self) -> Step:
         """Lower all members: the loop, with what comes before and after it."""
@@ -160,7 +161,7 @@ class LoopLowering:
         call = self.call(member)
         if is_view(op, self.types):
             text = view(call)
-            if self.uses.get(op.result, 0) > 1:
+            if self.uses[op.result] > 1:
                 name = self.lowering.names.numbered("v")
                 self.lines.append(f"{name} = {text}")
                 text = name

@@ -15,6 +15,7 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.optimize import dce, pipeline
+from yota.optimize.rewrite import reached
 from yota.rules.registry import Registry
 from yota.run.derivatives.straight_line import Entries, good_orders, slope_of, sloped, with_slope
 from yota.run.gradient_layout import Wanted
@@ -87,10 +88,7 @@ def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entri
     """The Hessian as a loop over its rows, products with the unit vectors, from the tape of value and gradient."""
     made, units = _by_units(slope, leaf, wanted, known)
     *inputs, direction = made.inputs
-    moving = {direction.variable}
-    for op in made.ops:
-        if not moving.isdisjoint(op.operands):
-            moving.add(op.result)
+    moving = reached(made, [direction.variable])
     operands = {operand for op in made.ops if op.result in moving for operand in op.operands} | {made.outputs[-1]}
     given = sorted(operands - moving - made.constants.keys())
     if len(given) > _MOST_GIVEN:

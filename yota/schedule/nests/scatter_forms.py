@@ -52,7 +52,6 @@ def read_where_written(tape: Tape) -> Tape:
     kept.update(entry.variable for entry in tape.inputs)
     rewriting = Rewriting(tape)
     for number, op in enumerate(tape.ops):
-        rewriting.builder.location = op.location
         made = rewriting.copy(op)
         if op.access != AccessMap.WRITE or len(op.operands) > 2 or not _is_whole(tape, op):
             continue

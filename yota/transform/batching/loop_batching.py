@@ -13,6 +13,7 @@ from yota.ir.catalog import item_of
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
+from yota.optimize.rewrite import reached
 
 if TYPE_CHECKING:
     from yota.transform.batching.op_batching import Batching
@@ -29,15 +30,15 @@ def looped(batching: Batching, op: Op, batched: Callable[..., Tape]) -> tuple[in
     given = op.operands[region.counted :]
     inputs = [entry.variable for entry in body.inputs]
     known = {inner for inner, operand in zip(inputs[1:], given, strict=True) if operand in many}
-    reached: set[int] = set()
+    moving: set[int] = set()
     size = -1
     while size != (size := len(known)):
-        reached = _reached(body, known)
+        moving = reached(body, known)
         pairs = zip(inputs[1 : 1 + region.carries], body.outputs, strict=False)
-        known |= {inner for inner, output in pairs if output in reached}
+        known |= {inner for inner, output in pairs if output in moving}
     axes = [0 if inner in known else None for inner in inputs]
     outer = [
-        0 if each in reached or (k < region.carries and inputs[1 + k] in known) else None
+        0 if each in moving or (k < region.carries and inputs[1 + k] in known) else None
         for k, each in enumerate(body.outputs)
     ]
     rows = range(region.carries, region.carries + region.slices)
@@ -93,12 +94,3 @@ def _result(batching: Batching, loop: int, number: int, region: Region, axis: in
     if number < region.carries:
         return found
     return batching.emit("transpose", (found,), axes=(1, 0, *range(2, type.ndim)))
-
-
-def _reached(tape: Tape, roots: set[int]) -> set[int]:
-    """Variables that depend on ``roots``, with these."""
-    found = set(roots)
-    for op in tape.ops:
-        if not found.isdisjoint(op.operands):
-            found.add(op.result)
-    return found
