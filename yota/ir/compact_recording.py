@@ -82,7 +82,6 @@ class _Place:
 class Repeating:
     """Ops that are those of a pattern over and over, but for variables and positions.
 
-    places: the pattern.
     results, operands: the variables of all ops.
     statics: the keywords of all ops at places that move.
     """

@@ -28,7 +28,6 @@ class Span(Location):
     """The range of an expression or a statement.
 
     column: first column in its first line, in characters, counted from 1.
-    end_line: its last line.
     end_column: the column after its last character.
     """
 

@@ -154,7 +154,6 @@ class Varying:
     hint: what it may be called.
     text: Python text that makes it.
     type: its type; the shape is that of the first sample.
-    shape: its extents.
     values: the constant at each of the sizes at which the function was traced.
     """
 

@@ -220,7 +220,6 @@ class Registry:
     def load(self, path: str | os.PathLike[str], proofs: loading.Proofs | None = None) -> Sequence[Rule]:
         """Take in a rule file, or all ``*.rules`` files of a folder; they override what was there.
 
-        path: the file or folder.
         proofs: remembers which texts have been proved beside which rules, so that they need not be proved again.
         Raises RuleError if a rule is wrong; then nothing is taken in.
         """

@@ -53,7 +53,6 @@ def shortest(
 ) -> Tape:
     """The simplified tape of a derivative; it is scalar code if the value is.
 
-    tape: the derivative.
     value: the tape of the value.
     derive: returns derivatives of other forms of the value, the most promising first.
     target: target of the code; ``effort="high"`` selects a long search for fewer operations.

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 class Target:
     """Options of code generation.
 
-    name: of the target.
     strict: whether the value must equal NumPy's bit for bit.
     effort: effort of the search for fewer operations: "quick" or "high".
     """

@@ -37,7 +37,6 @@ class Part:
 class Argument:
     """An argument of a kernel.
 
-    name: its name in C.
     type, npy_type: types of its elements.
     shape: C initialiser of its shape; empty for a number.
     number: for a number: the function that converts it.

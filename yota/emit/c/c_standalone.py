@@ -65,7 +65,6 @@ class Body:
     """A function's statements, and the loops that it calls.
 
     kernels: loops that stand in functions of their own.
-    lines: statements.
     pieces: functions that they call.
     allocates: whether it can run out of memory.
     operations: what it computes, counted.

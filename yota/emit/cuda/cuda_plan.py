@@ -48,8 +48,6 @@ class KernelPlan:
 
     remarks: comments ahead of it.
     records: structs that it needs.
-    parameters: what it takes.
-    lines: its body.
     launch: how it is launched.
     """
 

@@ -59,7 +59,6 @@ class Workspace:
     """Scratch memory that one call in progress owns.
 
     kept: how many may wait for the next call.
-    buffers: what is allocated.
     pack: statement that returns arrays of the shapes that the function works with, each in the memory of a buffer.
     unpack: statements that give these arrays their names in the function.
     pool, maker: names of those that wait, and of the function that makes one.
@@ -80,10 +79,8 @@ class FunctionPlan:
     banner: lines of the module's docstring.
     imports: lines that import what the function calls.
     constants: assignments at module level.
-    workspaces: None or one.
     decorators: lines ahead of ``def``.
     name, parameters: the signature.
-    steps: the body.
     result: expression that is returned.
     helpers: texts of functions that it calls.
     """

@@ -53,7 +53,6 @@ def extract(monomials: Sequence[MutableMapping[int, int]], atom: Callable[[], in
     """Replace pairs of factors that occur more than once in ``monomials`` by atoms of their own, in place.
 
     monomials: atoms and their exponents.
-    atom: gives new atoms.
     Returns the pairs, in the order in which they were found, by their atoms.
 
     >>> monomials = [{1: 1, 2: 1, 3: 1}, {1: 1, 2: 1, 4: 1}]

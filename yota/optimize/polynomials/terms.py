@@ -43,7 +43,6 @@ class Table:
     sums: the same after they have been factored.
     ordered: sums that keep the user's order.
     defined: sums of two terms that were taken out of others.
-    quotients: numerator and denominator.
     roots: terms that the system is made for.
     terms: coefficient and monomial, by number.
     codes: codes of the monomials, by number: two pairs of terms whose codes differ by the same have one divisor.

@@ -42,7 +42,6 @@ class FileWriter:
     """Writes the functions of one file.
 
     title: name of the function itself in the file.
-    inputs: their parameters.
     shared: what all functions rely on.
     summary: what the function's author says about it; empty if nothing.
     made: what functions compute from sizes, by the identity of their tapes.

@@ -283,7 +283,6 @@ def filling(
     Elements of triangles are counted by ``at``.
 
     target: where its memory is.
-    shape: its extents in C.
     kind: the dtype of its elements.
     counters: names like those of `COUNTERS` that nothing else has.
     """

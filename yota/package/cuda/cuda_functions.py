@@ -102,7 +102,6 @@ class Function:
 
     parameters: declaration, name, and what it is for a reader.
     cleared: results that stay zero, and their bytes.
-    body: what it launches.
     python: statements of the function in Python.
     sizes: names of the sizes that the C++ function takes.
     failed: the condition under which they will not do.
@@ -125,7 +124,6 @@ class Function:
 class FromSizes:
     """What a function computes from sizes ahead of all else: the last inputs of its tape.
 
-    hints: their names.
     fillings: kernels that put arrays of these in place, by the name of the function.
     made, python: definitions of numbers in C++ and in Python.
     """

@@ -28,7 +28,6 @@ def to_sympy(expression: Expression, registry: Registered, symbols: Mapping[str,
     An opaque function differentiates by the rule of its primitive, so what is derived keeps the stable form that
     the rule has; sympy never sees inside it, so it cannot cancel anything there.
 
-    expression: an elementwise expression.
     registry: knows the rules of the functions in it.
     symbols: what names stand for; by default a symbol of the same name each.
     """

@@ -31,7 +31,6 @@ def parse(
 ) -> tuple[Source, tuple[Rule, ...]]:
     """The rules of ``text``, with the source that knows where each part stands.
 
-    text: a rule text.
     file: name to show in errors.
     header: whether the first line must be ``# yota rules 1``.
     first: line of the file on which the text begins.

@@ -43,7 +43,6 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
     A lambda inside a loop is a new function in each iteration. It gets a form of its own, with the compiled code of
     a form with the same code and the same captured data.
 
-    make: creates a form.
     *options: options that the form depends on.
     """
     plain, hidden = with_receiver(function)

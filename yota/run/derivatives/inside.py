@@ -24,7 +24,6 @@ __all__ = ["Inside", "inside", "record"]
 class Inside:
     """A call inside a trace.
 
-    function: the function to differentiate.
     plain: the arguments with plain values.
     """
 

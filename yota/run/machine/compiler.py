@@ -46,12 +46,7 @@ _WHOLE_NUMPY = (
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A working C compiler.
-
-    command: the command line.
-    version: its version text.
-    flags: supported flags.
-    """
+    """A working C compiler."""
 
     command: tuple[str, ...]
     version: str

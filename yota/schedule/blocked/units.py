@@ -136,7 +136,6 @@ class Kernel(Protocol):
 class Unit:
     """What runs as one: a single op on whole arrays, a loop over ``extent`` rows, ``block`` at a time, or a kernel.
 
-    members: its ops in order.
     extent, block: rows of the loop, and rows in one piece; 0 for a single op. With a single piece there is no loop.
     stored: variables computed in pieces that are needed whole outside of the loop.
     layout: how pieces lie in memory.
