@@ -209,43 +209,25 @@ def _made_up(request: Request) -> tuple[str, ...]:
     given = [f"{name}={spec}" for name, spec in zip(call.names, call.specs, strict=True)]
     by = [] if wrt is None else [str(each) for each in (wrt if isinstance(wrt, tuple) else (wrt,))]
     return command_of(
-        known, given, target=request.target, name=request.name, wrt=by, wanted=request.wanted,
-        license=request.license, effort=call.search.effort,
-        self_test=request.self_test, extension=request.extension, strict=request.strict,
+        known, arg=given, target=request.target, name=request.name, wrt=by, with_=request.wanted,
+        license=request.license, effort=call.search.effort, self_test=request.self_test,
+        extension=request.extension, strict=request.strict,
     )  # fmt: skip
 
 
-def command_of(
-    function: str,
-    given: Sequence[str],
-    *,
-    target: str,
-    name: str | None,
-    wrt: Sequence[str],
-    wanted: Sequence[str],
-    license: str,
-    effort: str,
-    self_test: bool,
-    extension: bool,
-    strict: bool,
-    rules: Sequence[str] = (),
-    sample: str = "",
-) -> tuple[str, ...]:
-    """The words of the command that generates a module, without what is usual."""
-    options: dict[str, Sequence[str]] = {
-        "--arg": given,
-        "--rules": rules,
-        "--target": [target] if target != "numpy" else [],
-        "--name": [name] if name else [],
-        "--wrt": wrt,
-        "--with": wanted if tuple(wanted) != ("value", "gradient") else [],
-        "--license": [license] if license else [],
-        "--effort": [effort] if effort != "high" else [],
-        "--sample": [sample] if sample else [],
-    }
-    words = [word for option, values in options.items() for value in values for word in (option, value)]
-    flags = {"--self-test": self_test, "--extension": extension, "--strict": strict}
-    return ("yota", "generate", function, *words, *(flag for flag, is_given in flags.items() if is_given))
+_USUAL = {"target": "numpy", "with_": ("value", "gradient"), "effort": "high"}
+
+
+def command_of(function: str, **options: str | bool | Sequence[str] | None) -> tuple[str, ...]:
+    """The words of the command that generates a module: its ``options`` in order, without what is usual."""
+    words: list[str] = []
+    for name, value in options.items():
+        option = f"--{name.strip('_').replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value and value != _USUAL.get(name):
+            words += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
+    return ("yota", "generate", function, *words)
 
 
 def _lines(words: Sequence[str]) -> list[str]:

@@ -144,11 +144,11 @@ def generate(
     if ending and out != "-" and Path(out).suffix != ending[0]:
         raise UsageError(f"-o {out}: the file's name must end in {ending[0]}; {ending[1]}")
     load_rule_files(rules)
-    contents = [each.value for each in with_]
+    contents = tuple(each.value for each in with_)
     command = command_of(
-        shown_reference(function), arg, target=target.value, name=name, wrt=wrt, wanted=contents, license=license,
-        effort=effort.value, self_test=self_test, extension=extension, strict=strict,
-        rules=[relative(path) for path in rules], sample=shown_reference(sample) if sample else "",
+        shown_reference(function), arg=arg, rules=[relative(path) for path in rules], target=target.value, name=name,
+        wrt=wrt, with_=contents, license=license, effort=effort.value,
+        sample=shown_reference(sample) if sample else "", self_test=self_test, extension=extension, strict=strict,
     )  # fmt: skip
     command += ("-o", relative(out)) if out != "-" else ()
     f = function_at(function)
@@ -159,7 +159,7 @@ def generate(
             target.value,
             name or None,
             wrt=tuple(wrt) if len(wrt) > 1 else wrt[0] if wrt else None,
-            with_=tuple(contents),
+            with_=contents,
             license=license or None,
             self_test=self_test,
             strict=strict,
