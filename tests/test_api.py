@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import yota
 from yota import errors, hessian, hvp, jacobian, vjp
-from yota.run import dynamic as branches
+from yota.run import options as branches
 from yota.run.derivatives import prepared
 
 X = np.array([0.3, 0.7, 1.1])
