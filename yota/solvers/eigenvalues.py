@@ -13,7 +13,6 @@ from yota.ir.callables import original
 from yota.ir.catalog import item_of, primitive
 from yota.ir.infer import sample
 from yota.ir.linear_solvers import Direct
-from yota.ir.tape import Op
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
 from yota.solvers.solver_calls import Call
@@ -93,16 +92,16 @@ class Eigenvalues(Host):
     called = "eigenvalue"
     symmetric = True
 
-    def pairs(self, builder: Any, registry: Any, op: Op, adjoints: Any) -> tuple[list[int], dict[int, int]]:
+    def pairs(self, at: Reversal) -> tuple[list[int], dict[int, int]]:
         """The eigenvalues and eigenvectors of the symmetric matrix, and their adjoints by number."""
-        return [item_of(builder, op.result, number) for number in (0, 1)], dict(adjoints)
+        return [item_of(at.builder, at.op.result, number) for number in (0, 1)], dict(at.adjoints)
 
     def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`; the change of an eigenvector is orthogonal to it."""
-        builder, registry, op, adjoints = at.builder, at.registry, at.op, at.adjoints
+        builder, registry, op = at.builder, at.registry, at.op
         if op.operands[0] not in at.active:
             return []
-        pairs, slopes = self.pairs(builder, registry, op, adjoints)
+        pairs, slopes = self.pairs(at)
         given, numbers = [op.operands[0], *pairs], sorted(slopes)
         given += [match(builder, slopes[number], builder.types[given[1 + number]]) for number in numbers]
         host = Distinct(self.name, Inner(None), lambda _: None)  # type: ignore[arg-type, return-value]
@@ -150,14 +149,14 @@ class SingularValues(Eigenvalues):
 
     called = "singular value"
 
-    def pairs(self, builder: Any, registry: Any, op: Op, adjoints: Any) -> tuple[list[int], dict[int, int]]:
+    def pairs(self, at: Reversal) -> tuple[list[int], dict[int, int]]:
         """See `Eigenvalues.pairs`."""
-        parts = [item_of(builder, op.result, number) for number in range(3)]
+        builder, adjoints = at.builder, at.adjoints
+        parts = [item_of(builder, at.op.result, number) for number in range(3)]
 
         def emit(function: Callable[..., Any], *given: int) -> int:
-            return emitted(builder, taped(function, [builder.types[each] for each in given], registry), given).outputs[
-                0
-            ]
+            tape = taped(function, [builder.types[each] for each in given], at.registry)
+            return emitted(builder, tape, given).outputs[0]
 
         def joined(u: Any, vh: Any) -> Any:
             return np.concatenate([u, vh.T])
