@@ -36,6 +36,8 @@ def apart(matrix: Any) -> Colours:
         colours[long] = _number(colours[kept]) + np.arange(len(long))
         return colours
     least = int(np.max(np.diff(matrix.indptr), initial=0))
+    if least <= 1:
+        return np.zeros(matrix.shape[1], np.int64)
     found = _in_blocks(matrix)
     if _number(found) > least:
         turns = _in_turn(matrix, least)
@@ -62,8 +64,8 @@ def _number(colours: Colours) -> int:
 def _in_blocks(matrix: Any) -> Colours:
     """The number of each column among those that it is connected with, which suits blocks."""
     rows, columns = matrix.shape
-    square = library().csr_array((matrix.data, matrix.indices + rows, matrix.indptr), shape=(rows, rows + columns))
-    square.resize((rows + columns, rows + columns))
+    pointers = np.concatenate([matrix.indptr, np.full(columns, matrix.indptr[-1])])
+    square = library().csr_array((matrix.data, matrix.indices + rows, pointers), shape=(rows + columns,) * 2)
     labels = csgraph().connected_components(square, directed=False)[1][rows:]
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], labels[order])
