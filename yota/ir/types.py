@@ -61,6 +61,11 @@ class TensorType(Record):
         return prod(self.shape)
 
     @property
+    def nbytes(self) -> int:
+        """Number of bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def differentiable(self) -> bool:
         """Whether values of this type carry derivatives: floating or complex."""
         return self.dtype.kind in "fc"

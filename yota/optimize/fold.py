@@ -42,8 +42,7 @@ def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:
     """The constant's value, or None where it is better computed each time."""
     if op.primitive.expand is not None or isinstance(type, TupleType) or op.access == AccessMap.ITEM:
         return None
-    size = type.size * type.dtype.itemsize
-    if size > _LARGEST_BROADCAST and size > sum(np.asarray(value).nbytes for value in values):
+    if type.nbytes > _LARGEST_BROADCAST and type.nbytes > sum(np.asarray(value).nbytes for value in values):
         return None
     result = op.primitive.function(*values, **dict(op.static))
     if type.weak:

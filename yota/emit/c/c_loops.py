@@ -196,7 +196,7 @@ class _Writer:
 
     def _room(self, type: TensorType) -> str:
         name = self.names.fresh("room")
-        if not isinstance(type.size, Extent) and type.size * type.dtype.itemsize <= _ON_STACK:
+        if not isinstance(type.size, Extent) and type.nbytes <= _ON_STACK:
             self.held[name] = f"{c_type(type.dtype)} {name}[{type.size}];"
         else:
             self.rooms.append((name, type))

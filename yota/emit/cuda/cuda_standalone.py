@@ -46,31 +46,12 @@ _ALIGNMENT = 256
 _TAKEN = ("at", "keys", "order", "row", "starts")
 
 
-def body_of(
-    tape: Tape,
-    name: str,
-    inputs: Sequence[str],
-    results: Sequence[str],
-    tables: Tables,
-    needs: Needs,
-    *,
-    sizes: Sequence[str] | None = None,
-    made: Sequence[str] = (),
-    fillings: Sequence[KernelPlan] = (),
-) -> HostBody:
-    """The body of the host function ``name`` that computes a tape's outputs.
-
-    inputs, results: names of its parameters: arrays and results are pointers to device memory, numbers are values.
-    tables, needs: take in what the kernels rely on.
-    sizes: names of sizes, where extents may be others when the kernels run.
-    made: names of what comes from sizes, the tape's inputs after those others.
-    fillings: kernels that put arrays of these in place, which are called as their parameters are.
-    Raises CodegenError if something on the tape needs a library, or a decision; the message has the user's line.
-    """
+def _launchable(tape: Tape, given: int) -> tuple[Tape, Mapping[int, np.dtype[Any]]]:
+    """A tape of which kernels can compute all, and what is stored in another dtype; ``given`` inputs are arguments."""
     wide = widened(tape)
     tape = leading(normalised(as_counts(as_sums(symbolic.optimise(wide.tape)))))
     # What is made from sizes is inside wherever sizes will do.
-    inside = {entry.variable for entry in tape.inputs[len(inputs) :]}
+    inside = {entry.variable for entry in tape.inputs[given:]}
     tape = without_dead(with_places(tape, readable(tape) | inside, checked=False))
     # Half precision is not written by additions.
     tape = with_own_outputs(tape, is_addition if any(wide.outputs) else None)
@@ -80,22 +61,32 @@ def body_of(
             f"{where(tape.guards[0].location)}the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
-    return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, sizes, made).body(fillings)
+    return tape, stored
 
 
-class _Host:
+class Host:
+    """The host function ``name`` that computes a tape's outputs.
+
+    inputs, results: names of its parameters: arrays and results are pointers to device memory, numbers are values.
+    tables, needs: take in what the kernels rely on.
+    sizes: names of sizes, where extents may be others when the kernels run.
+    made: names of what comes from sizes, the tape's inputs after those others.
+    """
+
     def __init__(
         self,
         tape: Tape,
-        stored: Mapping[int, np.dtype[Any]],
         name: str,
         inputs: Sequence[str],
         results: Sequence[str],
         tables: Tables,
         needs: Needs,
-        sizes: Sequence[str] | None,
-        made: Sequence[str],
+        *,
+        sizes: Sequence[str] | None = None,
+        made: Sequence[str] = (),
     ) -> None:
+        tape, stored = _launchable(tape, len(inputs))
+        inputs = [*inputs, *made]
         self.tape, self.name, self.needs, self.tables = tape, name, needs, tables
         self.open, self.sizes = sizes is not None, sizes or ()
         self.names = C.names(name, [*inputs, *results, *self.sizes, "stream", "workspace", "room", "fault"])
@@ -119,7 +110,11 @@ class _Host:
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
     def body(self, fillings: Sequence[KernelPlan]) -> HostBody:
-        """All launches, and first those of ``fillings``."""
+        """The launches, first those of ``fillings``: kernels that put arrays made from sizes in place.
+
+        Kernels are called as their parameters are.
+        Raises CodegenError if something on the tape needs a library; the message has the user's line.
+        """
         tape = self.tape
         results = {op.result for op in tape.ops}
         reads = (op for op in tape.ops if op.access == AccessMap.READ)
@@ -161,7 +156,7 @@ class _Host:
             if read.isdisjoint(names):
                 continue
             for name in names:
-                self._buffer(name, c_type(arrays[name].dtype), arrays[name].size * arrays[name].dtype.itemsize)
+                self._buffer(name, c_type(arrays[name].dtype), arrays[name].nbytes)
             found.append(Call(kernel, tuple((name, "") for name in names)))
         return found
 
@@ -170,7 +165,7 @@ class _Host:
         if variable not in self.texts:
             type = self.tape.types[variable]
             name = self.names.fresh(result_hint(self.tape, variable))
-            self.texts[variable] = self._buffer(name, c_type(type.dtype), type.size * type.dtype.itemsize)
+            self.texts[variable] = self._buffer(name, c_type(type.dtype), type.nbytes)
         return self.texts[variable]
 
     def _is_known(self, op: Op) -> bool:

@@ -140,7 +140,7 @@ class StoragePlanner:
         type = self.types[variable]
         if isinstance(type.size, Extent):
             return False  # The workspace is made before sizes are known.
-        large = type.size * type.dtype.itemsize >= WORKSPACE_BYTES
+        large = type.nbytes >= WORKSPACE_BYTES
         return large and stop.get(variable, -1) < self.forever
 
     def _single_request(

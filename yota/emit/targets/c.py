@@ -241,6 +241,6 @@ def _freed(tape: Tape, ops: Sequence[Op], kernels: Sequence[Kernel]) -> dict[int
     for kernel in kernels:
         for variable in kernel.outputs:
             type = tape.types[variable]
-            if variable in last and variable not in kept and type.size * type.dtype.itemsize >= WORTH_KEEPING:
+            if variable in last and variable not in kept and type.nbytes >= WORTH_KEEPING:
                 freed.setdefault(last[variable], []).append(variable)
     return freed

@@ -13,7 +13,7 @@ from yota.emit.c.kernels import mentions
 from yota.emit.c.lines import harmless
 from yota.emit.cuda.cuda_plan import Call, HostBody, KernelPlan, Sort
 from yota.emit.cuda.cuda_plan import Parameter as KernelParameter
-from yota.emit.cuda.cuda_standalone import body_of
+from yota.emit.cuda.cuda_standalone import Host
 from yota.emit.numpy_literals import dtype_text, shape_text, tuple_text
 from yota.emit.python.formatting import wrapped
 from yota.errors import ArgumentError
@@ -177,16 +177,16 @@ class FunctionWriter(FileWriter):
             present += [variable is not None for variable in found.variables]
         computed = [each.name for each, there in zip(results, present, strict=True) if there]
         made = self.made.get(id(tape), FromSizes())
-        body = body_of(
+        host = Host(
             run(inline.run(tape, alone=True)), name, [each.name for each in self.inputs], computed,
             self.shared.tables, self.shared.needs, sizes=self.sizes or None, made=made.hints,
-            fillings=made.fillings(name),
         )  # fmt: skip
+        body = host.body(made.fillings(name))
         body = replace(body, calls=tuple(map(self._with_sizes, body.calls)))
         self.kernels += [call.kernel for call in body.calls if isinstance(call, Call)]
         sizes = [("int64_t ", size, "extent") for size in self.sizes]
         parameters = [(_declared(each), each.name, str(each.type)) for each in (*self.inputs, *results)]
-        cleared = tuple((each.name, _bytes(each)) for each in results if each.name not in computed)
+        cleared = tuple((each.name, each.type.nbytes) for each in results if each.name not in computed)
         about = f"Value of {self.title}{'' if name == self.title else ' and its gradient'}."
         about = self.summary if name == self.title and self.summary else about
         python, arguments = self._python(results, computed, body), tuple(each.name for each in self.inputs)
@@ -237,10 +237,6 @@ class FunctionWriter(FileWriter):
 
 def _cupy(dtype: np.dtype[Any]) -> str:
     return dtype_text(dtype).replace("np.", "cp.", 1)
-
-
-def _bytes(parameter: Parameter) -> int:
-    return parameter.type.size * parameter.type.dtype.itemsize
 
 
 def _declared(parameter: Parameter) -> str:

@@ -62,13 +62,13 @@ def _block(group: Growing, types: Mapping[int, TensorType]) -> int:
             if read is not None and operand not in group.axes:
                 streams[operand] = types[operand]
         if placement.axis is not None and not is_view(op, types):
-            row = _bytes(types[op.result]) // extent
+            row = types[op.result].nbytes // extent
             live += row
             end = last.get(op.result, position)
             ends[end] = ends.get(end, 0) + row
         peak = max(peak, live)
         live -= ends.pop(position, 0)
-    row = peak + sum(_bytes(type) // extent for type in streams.values())
+    row = peak + sum(type.nbytes // extent for type in streams.values())
     # Rows in a piece, ``most`` at the most: if possible all pieces are of one size.
     most = max(1, CACHE_BYTES // max(row, 1))
     if most >= extent:
@@ -79,10 +79,6 @@ def _block(group: Growing, types: Mapping[int, TensorType]) -> int:
             return extent // pieces
     even = -(-extent // fewest)
     return min(most, -(-even // 8) * 8) if most >= 8 else even
-
-
-def _bytes(type: TensorType) -> int:
-    return type.size * type.dtype.itemsize
 
 
 _LOOK_BACK = 8

@@ -229,7 +229,7 @@ def _kernels(made: Generated) -> tuple[Total, ...]:
 def _memory(recorded: Tape, found: Lowered) -> tuple[Total, ...]:
     """Figures about NumPy code."""
     ops = (op for op in recorded.ops if not is_view(op, recorded.types))
-    once = sum(_bytes(recorded, variable) for op in ops for variable in (*op.operands, op.result))
+    once = sum(recorded.types[variable].nbytes for op in ops for variable in (*op.operands, op.result))
     moved = moved_bytes(found)
     groups = [unit for unit in found.units if unit.extent]
     loops = [unit for unit in groups if unit.extent > unit.block]
@@ -248,14 +248,9 @@ def moved_bytes(found: Lowered) -> int:
     tape = found.tape
     if not found.units:
         ends = [*(entry.variable for entry in tape.inputs), *tape.outputs]
-        return sum(_bytes(tape, variable) for variable in ends)
+        return sum(tape.types[variable].nbytes for variable in ends)
     units = [unit for unit in found.units if unit.extent or not is_view(unit.members[0].op, tape.types)]
-    return sum(_bytes(tape, variable) for unit in units for variable in (*unit.reads, *unit.results))
-
-
-def _bytes(tape: Tape, variable: int) -> int:
-    type = tape.types[variable]
-    return type.size * type.dtype.itemsize
+    return sum(tape.types[variable].nbytes for unit in units for variable in (*unit.reads, *unit.results))
 
 
 def sized(count: int) -> str:

@@ -104,8 +104,7 @@ def _inside(op: Op, memory: int) -> Region:
 
 def _state(region: Region) -> int:
     """Bytes of what one trip begins with."""
-    carried = [region.body.types[entry.variable] for entry in region.body.inputs[1 : 1 + region.carries]]
-    return sum(each.size * each.dtype.itemsize for each in carried)
+    return sum(region.body.types[entry.variable].nbytes for entry in region.body.inputs[1 : 1 + region.carries])
 
 
 def _nested(builder: TapeBuilder, region: Region, operands: Sequence[int], memory: int) -> _Items:
