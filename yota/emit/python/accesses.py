@@ -176,7 +176,7 @@ class _Loop:
         for operand, axis in dict.fromkeys(
             each
             for m in self.unit.members
-            if m.placement
+            if m.placement.reads
             for each in zip(m.op.operands, m.placement.reads, strict=True)
         ):
             buffer = self._copy(operand, axis) if operand not in self.local else None
@@ -196,7 +196,6 @@ class _Loop:
 
     def _reads(self, member: Member, rows: Rows, only: int | None = None) -> Iterator[Access]:
         """What a member reads of its operands, or of a single one."""
-        assert member.placement is not None
         for number in range(len(member.op.operands)) if only is None else (only,):
             operand, axis = member.op.operands[number], member.placement.reads[number]
             source = operand
@@ -233,7 +232,6 @@ class _Loop:
     def _scattered(self, member: Member, rows: Rows, reads: tuple[Access, ...]) -> Iterator[Action]:
         """Pieces that are added one after the other, each at its own shift."""
         op, first = member.op, self.firsts[member.op.result]
-        assert member.placement is not None
         for number in in_order(op, first):
             read = member.placement.reads[number]
             assert read is not None

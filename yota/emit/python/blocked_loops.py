@@ -42,7 +42,6 @@ class LoopLowering:
         self.firsts = first_pieces(unit, self.types, lowering.storage.roots)
         self.direct: dict[int, str] = {}
         for member in unit.members:
-            assert member.placement is not None
             for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
                 self.uses[operand] += 1
                 if axis is not None:
@@ -98,7 +97,6 @@ class LoopLowering:
 
     def call(self, member: Member) -> Call:
         """A member with the texts of its operands."""
-        assert member.placement is not None
         texts = []
         for number, axis in enumerate(member.placement.reads):
             texts.append(self._operand(member.op, number, axis))

@@ -217,7 +217,6 @@ class StoragePlanner:
         found: dict[Key, Request] = {}
         begin, local = self.begin[position], unit.local
         for offset, member in enumerate(unit.members):
-            assert member.placement is not None
             for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
                 type = self.types[operand]
                 if operand in local or axis is None or unit.layout.order(type, axis) is None:

@@ -137,7 +137,6 @@ def _lower_scatter(loop: LoopLowering, member: Member, call: Call) -> None:
 
 def landing_place(loop: LoopLowering, member: Member, number: int) -> str:
     """Where a shifted piece goes."""
-    assert member.placement is not None
     read = member.placement.reads[number]
     assert read is not None
     index = member.op.keyword("indices")[number]

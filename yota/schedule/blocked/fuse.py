@@ -57,7 +57,6 @@ def _block(group: Growing, types: Mapping[int, TensorType]) -> int:
     ends: dict[int, int] = {}
     for position, member in enumerate(group.members):
         op, placement = member.op, member.placement
-        assert placement is not None
         for operand, read in zip(op.operands, placement.reads, strict=True):
             if read is not None and operand not in group.axes:
                 streams[operand] = types[operand]

@@ -164,7 +164,7 @@ class _Sinker:
             known = {v: axes[v] for v in op.operands if v in axes}
             wish: int | None = wishes[op.result]
             if op.access == AccessMap.REDUCTION:
-                wish = next(m.placement.reads[0] for m in group.members if m.op is op and m.placement)
+                wish = next(m.placement.reads[0] for m in group.members if m.op is op)
             found = place(op, self.types, group.extent, known, wish)
             if found is None and not known and is_view(op, self.types):
                 outside.append(op)
@@ -221,7 +221,6 @@ class _Sinker:
     def _consistent(self, target: Growing, axes: Mapping[int, int]) -> bool:
         """Whether each member of ``target`` cuts what the loop now computes itself along that very axis."""
         for member in target.members:
-            assert member.placement is not None
             for operand, read in zip(member.op.operands, member.placement.reads, strict=True):
                 if operand in axes and operand not in target.axes and read != axes[operand]:
                     return False

@@ -21,6 +21,7 @@ from yota.ir.types import TensorType
 from yota.optimize.array_writes import is_view
 from yota.schedule.blocked.row_ops import Placement
 
+_WHOLE = Placement(None, ())
 _SHORT = 16
 _SHORTEST_COLUMN = 48
 _LONGEST_SUM = 64
@@ -83,7 +84,6 @@ def _mixing(members: Sequence[Member], types: Mapping[int, TensorType]) -> Count
     found: Counter[int] = Counter()
     for member in members:
         op, placement = member.op, member.placement
-        assert placement is not None
         if op.access == AccessMap.REDUCTION:
             type = types[op.operands[0]]
             extent = _last(type, placement.reads[0])
@@ -114,10 +114,10 @@ def _narrow(type: TensorType, axis: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An op in a unit; ``placement`` says how it is cut in a loop, and is None outside of loops."""
+    """An op in a unit; ``placement`` says how it is cut in a loop."""
 
     op: Op
-    placement: Placement | None = None
+    placement: Placement = _WHOLE
 
 
 class Kernel(Protocol):
@@ -177,11 +177,7 @@ class Unit:
     @property
     def local(self) -> dict[int, int]:
         """Blocked axis of each variable that exists in pieces inside the loop."""
-        return {
-            member.op.result: member.placement.axis
-            for member in self.members
-            if member.placement is not None and member.placement.axis is not None
-        }
+        return {member.op.result: member.placement.axis for member in self.members if member.placement.axis is not None}
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -264,7 +260,6 @@ def _first_piece(
 ) -> First | None:
     """The piece that comes first everywhere; None if all have to be added to zeros."""
     op, placement = member.op, member.placement
-    assert placement is not None
     type, found = types[op.result], []
     for number, (index, read) in enumerate(zip(op.keyword("indices"), placement.reads, strict=True)):
         assert read is not None
