@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from yota.ir.catalog import primitive
-from yota.ir.indexing import pieces_of
-from yota.ir.semantics import AccessMap
+from yota.ir.indexing import NEWAXIS, Index, Slice, pieces_of
+from yota.ir.semantics import JOINS, AccessMap
 from yota.ir.tape import Op, TapeBuilder
 
 __all__ = ["choice", "narrowed"]
@@ -93,7 +93,7 @@ def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -
     if chosen is not None:
         return Narrowed([(chosen.inner, partial)], lambda found: chosen.of(builder, found[0]))
     op = builder.definition(adjoint)
-    if op is None or not sharp or not _is_masked(builder, adjoint):
+    if op is None or not (sharp or _is_unbounded(builder, partial)) or not _is_masked(builder, adjoint):
         return None
     if op.access is AccessMap.SCATTER:
         return _read(builder, op, partial)
@@ -102,6 +102,9 @@ def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -
             return None
         # A product before did not need it.
         return narrowed(builder, op.operands[0], builder.emit(op.primitive, (*op.operands[1:], partial)), sharp=True)
+    if op.access is AccessMap.READ:
+        part = _part(builder, adjoint)
+        return None if part is None else Narrowed([(part.inner, partial)], lambda found: part.of(builder, found[0]))
     moved = op.operands[0]
     static: dict[str, Any] = {"shape": builder.types[moved].shape}
     if op.access is AccessMap.TRANSPOSE:
@@ -109,6 +112,13 @@ def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -
     back = _whole(builder, partial, builder.types[adjoint].shape)
     back = builder.emit(op.primitive, (back,), static) if builder.types[back].shape else back
     return Narrowed([(moved, back)], lambda found: builder.emit(op.primitive, found, op.static))
+
+
+def _is_unbounded(builder: TapeBuilder, variable: int) -> bool:
+    """Whether a variable is a constant with infinite elements, or put together of constants of which one is so."""
+    op = builder.definition(variable)
+    parts = (variable,) if op is None else op.operands if op.access in JOINS else ()
+    return not all(np.all(np.isfinite(builder.constants[each])) for each in parts if each in builder.constants)
 
 
 def _is_masked(builder: TapeBuilder, variable: int) -> bool:
@@ -119,10 +129,96 @@ def _is_masked(builder: TapeBuilder, variable: int) -> bool:
             return False
         if op.access is AccessMap.SCATTER or choice(builder, variable) is not None:
             return True
+        if op.access is AccessMap.READ:
+            return _part(builder, variable) is not None
         if op.access not in _MOVED and op.primitive not in _PRODUCTS:
             return False
         variable = op.operands[0]
     return False
+
+
+def _part(builder: TapeBuilder, variable: int) -> Choice | None:
+    """What is read of a choice, as a choice between what is read and zero."""
+    op = builder.definition(variable)
+    chosen = choice(builder, variable)
+    if op is None or chosen is not None:
+        return chosen and _by_condition(builder, chosen)
+    if op.access not in (*_MOVED, AccessMap.READ):
+        return None
+    if op.access is AccessMap.READ:
+        put = _put(builder, op.operands[0], op, _DEEPEST)
+        if put:
+            return _part(builder, put)
+    chosen = _part(builder, op.operands[0])
+    if chosen is None:
+        return None
+    shape = builder.types[op.operands[0]].shape
+
+    def moved(each: int) -> int:
+        return builder.emit(op.primitive, (_whole(builder, each, shape), *op.operands[1:]), op.static)
+
+    operands = list(chosen.op.operands)
+    operands[0], operands[chosen.position] = moved(operands[0]), moved(chosen.inner)
+    return Choice(replace(chosen.op, operands=tuple(operands)), operands[chosen.position], chosen.position)
+
+
+_NOTHING = 0
+"""In the place of a variable: zeros."""
+
+
+def _put(builder: TapeBuilder, array: int, read: Op, depth: int) -> int | None:
+    """What ``read`` reads of a sum of arrays that zeros were written to, and pieces put together; None if unknown."""
+    op = builder.definition(array)
+    if op is None or not depth:
+        return None
+    if op.primitive is primitive("add"):
+        found = [_put(builder, each, read, depth - 1) for each in op.operands]
+        return next((each for each in found if each), _NOTHING) if None not in found and _NOTHING in found else None
+    if op.access is AccessMap.WRITE and len(op.operands) == 2:
+        piece = _inside(builder, op.operands[1], op.keyword("index"), read)
+        if piece and builder.constants.get(piece) == 0:
+            return _NOTHING
+        return _put(builder, op.operands[0], read, depth - 1) if piece == _NOTHING else piece
+    if op.access is AccessMap.SCATTER and len(op.operands) == len(op.keyword("indices")):
+        pairs = zip(op.operands, op.keyword("indices"), strict=True)
+        found = [_inside(builder, piece, index, read) for piece, index in pairs]
+        pieces = [each for each in found if each != _NOTHING]
+        return None if len(pieces) > 1 else pieces[0] if pieces else _NOTHING
+    return None
+
+
+def _inside(builder: TapeBuilder, piece: int, index: Index, read: Op) -> int | None:
+    """What is read of a piece that lies at ``index``, zeros if it lies elsewhere; None if neither is certain."""
+    wanted = read.keyword("index")
+    shape = builder.types[read.operands[0]].shape
+    if len(index) != len(wanted) or NEWAXIS in wanted:
+        return None
+    pairs = list(zip(index, wanted, shape, strict=True))
+    if any(type(one) is type(other) is int and one != other for one, other, _ in pairs):
+        return _NOTHING
+    if any(one != (other if isinstance(other, int) else Slice(0, extent)) for one, other, extent in pairs):
+        return None
+    if builder.constants.get(piece) == 0 and not builder.types[piece].shape:
+        return piece
+    rest = tuple(other for other in wanted if not isinstance(other, int))
+    extents = tuple(extent for other, extent in zip(wanted, shape, strict=True) if not isinstance(other, int))
+    if builder.types[piece].shape != extents:
+        return None
+    if all(other == Slice(0, extent) for other, extent in zip(rest, extents, strict=True)):
+        return piece
+    return builder.emit(read.primitive, (piece, *read.operands[1:]), {"index": rest})
+
+
+def _by_condition(builder: TapeBuilder, chosen: Choice) -> Choice:
+    """A choice by a condition in the place of one by where an array is written."""
+    if chosen.op.semantics.chooses:
+        return chosen
+    shape = builder.types[chosen.inner].shape
+    nowhere = builder.emit(primitive("broadcast_to"), (builder.constant(np.False_),), {"shape": shape})
+    operands = (nowhere, builder.constant(np.True_), *chosen.op.operands[2:])
+    written = builder.emit(primitive("setitem"), operands, chosen.op.static)
+    operands = (written, chosen.op.operands[1], chosen.inner)
+    return Choice(replace(chosen.op, primitive=primitive("where"), operands=operands, static=()), chosen.inner, 2)
 
 
 def _read(builder: TapeBuilder, op: Op, partial: int) -> Narrowed | None:
