@@ -43,6 +43,11 @@ def _of_sklearn() -> None:
     import yota.tracing.sklearn  # noqa: F401
 
 
+@when_loaded("bottleneck")
+def _of_bottleneck() -> None:
+    import yota.tracing.bottleneck  # noqa: F401
+
+
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(owner, name, recording function)`` for those of the functions whose modules are loaded."""
     register_loaded()
