@@ -170,7 +170,7 @@ class Program:
     def _compile(self, function: Any, arguments: tuple[Any, ...], expected: Any, target: str) -> None:
         """Hold a compiled value and gradient against Python's value, and a complex step."""
         is_strict = target == "numpy" and self.seed % 2 == 0
-        with mock.patch.object(roll, "LONG", WORTH):
+        with mock.patch.multiple(roll, LONG=WORTH, COMPILED=WORTH):
             compiled = yota.value_and_grad(function, wrt=(0, 1, 2, 3), target=target, strict=is_strict)
             value, slopes = compiled(*arguments)
         wide = self.seed % 5 and "float32" not in self.text

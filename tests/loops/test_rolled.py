@@ -283,6 +283,46 @@ def test_short_loops_stay_loops_unless_they_are_elementwise(f, is_loop):
     np.testing.assert_allclose(tape.play(2 * X), f(2 * X), rtol=1e-13)
 
 
+def padded(x):
+    for _ in range(6):
+        x = x + 0.1 * (np.pad(x, 1, mode="wrap")[2:] - np.roll(x, 1)) * np.sum(x[:9])
+    return np.sum(x**2)
+
+
+def test_few_trips_over_arrays_are_a_loop_in_c():
+    """An index array that trips share, as that of `np.pad`, is a constant of the body, and C reads it there."""
+    straight, found = yota.value_and_grad(padded), yota.value_and_grad(padded, target="c")
+    value, slope = found(X)
+    assert value == pytest.approx(padded(X), rel=1e-13)
+    direction = np.random.default_rng(6).normal(size=X.shape)
+    assert slope @ direction == pytest.approx(padded(X + 1e-30j * direction).imag * 1e30, rel=1e-11)
+    assert "loop" in found.tape.operations
+    assert "Kernels in C: " in found.source
+    assert "_loop0" in found.source.partition("Kernels in C: ")[2].partition("\n")[0]
+    straight(X)
+    assert "loop" not in straight.tape.operations
+
+
+@pytest.mark.parametrize("n", [20, 40, 60])
+def test_neighbours_of_neighbours_of_small_arrays(n):
+    """Stages of a method of Runge and Kutta, each of which reads neighbours, are compiled in seconds."""
+    x = RNG.normal(size=n)
+
+    def system(x):
+        for _ in range(3):
+            stage = x
+            for part in (0.5, 0.5, 1.0, 0.2):
+                slope = (np.roll(stage, -1) - np.roll(stage, 2)) * np.roll(stage, 1) - stage
+                stage = x + 0.01 * part * slope
+            x = stage
+        return np.sum(x**2)
+
+    value, slope = yota.value_and_grad(system, target="c")(x)
+    direction = np.random.default_rng(6).normal(size=n)
+    assert value == pytest.approx(system(x), rel=1e-13)
+    assert slope @ direction == pytest.approx(system(x + 1e-30j * direction).imag * 1e30, rel=1e-10)
+
+
 @pytest.mark.parametrize("target", ["numpy", "c"])
 def test_carried_arrays_that_change_places(target):
     def f(x, y, z):

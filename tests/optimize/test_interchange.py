@@ -20,7 +20,8 @@ TRIPS = 40
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Let loops of few trips over few elements be like large ones."""
-    monkeypatch.setattr(roll, "LONG", Worth(trips=4, ops=8))
+    for name in ("LONG", "COMPILED"):
+        monkeypatch.setattr(roll, name, Worth(trips=4, ops=8))
     monkeypatch.setattr(c, "_BLOCKS", interchange.Blocks(4, 8, 256))
     monkeypatch.setattr(numpy, "_BLOCKS", interchange.Blocks(4, 8, 256))
 

@@ -76,7 +76,7 @@ class Matrices(Differentiated):
         if self.wanted.order == 2 and target.name == "numpy" and target.effort == "quick":
             # Straight code is slow to compile, for the few calls of a Hessian.
             return Worth(trips=8, ops=192)
-        return super().worth(target)
+        return None
 
     def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first leaf of a structure."""

@@ -186,7 +186,10 @@ class Differentiated:
 
     def worth(self, target: Target) -> Worth | None:
         """Lengths from which ops that repeat become a loop, if they are not the usual ones."""
-        return None
+        from yota.transform.rolling import roll
+
+        compiled = target.name == "c" and target.effort == "quick" and not target.strict
+        return roll.COMPILED if compiled else None
 
     def recorded(
         self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any

@@ -18,7 +18,9 @@ from yota.ir.tape import Op, Tape
 from yota.optimize.array_writes import is_basic, is_view, meet
 
 SMALLEST = 65
-"""Elements; smaller arrays are written out."""
+"""Elements; smaller arrays are written out, in short functions."""
+_FEWEST, _MOST_WRITTEN = 17, 10_000
+"""Elements from which on an array is kept in long functions: where elements times ops are more than so many."""
 _MOST_PLACES = 16
 _LARGE = 4
 """A part of at least the fourth of an array is large."""
@@ -36,7 +38,8 @@ def read_apart(tape: Tape, wanted: Collection[int], costs: Mapping[int, int], mo
     What ops make of what is in memory is not kept if that costs at most ``most`` (of ``costs``).
     """
     alone, _ = _work(tape, costs, frozenset(), most)
-    large = {each for each in wanted if int(tape.types[each].size) >= SMALLEST}
+    smallest = min(SMALLEST, max(_FEWEST, _MOST_WRITTEN // max(1, len(tape.ops))))
+    large = {each for each in wanted if int(tape.types[each].size) >= smallest}
     read = {operand for op in tape.ops for operand in op.operands}
     worthy = {each for each in large & read if alone.get(each, 0) > most}
     if not worthy:  # as in scalar code, however long

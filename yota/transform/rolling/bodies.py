@@ -179,14 +179,16 @@ class Looping:
     def _same(self, variable: int) -> int:
         if variable not in self.fixed:
             self.fixed[variable] = made = self.body.variable(self.tape.types[variable])
-            if self._is_number(variable):
+            if self._is_own(variable):
                 self.body.constants[made] = self.tape.constants[variable]
             if variable in self.tape.names:
                 self.body.names[made] = self.tape.names[variable]
         return self.fixed[variable]
 
-    def _is_number(self, variable: int) -> bool:
-        return variable in self.tape.constants and not self.tape.types[variable].shape
+    def _is_own(self, variable: int) -> bool:
+        """Whether a constant is one of the body: a number, or an index array, of which targets look at the numbers."""
+        type = self.tape.types[variable]
+        return variable in self.tape.constants and (not type.shape or type.dtype.kind in "iu")
 
     def _row(self, key: Any, type: TensorType, outer: Callable[[], int]) -> int:
         if key not in self.inputs:

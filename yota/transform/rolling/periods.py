@@ -20,11 +20,8 @@ Part: TypeAlias = "Sequence[Op] | Repeating"
 
 _CANDIDATES = 12
 """Periods that are tried for each length of a window."""
-_HEAVY, _LARGE = 8, 8
-"""The weight of an op that moves or combines elements, and the number of elements from which on it has that weight.
-
-Elementwise ops have the weight 1: straight code computes any number of them in one pass over the elements.
-"""
+_LARGE = 8
+"""Elements from which on an op that moves or combines them is a heavy one."""
 _WINDOWS = 1, 16
 """Ops that are compared at a time where periods are looked for."""
 
@@ -34,18 +31,25 @@ class Worth:
     """Lengths from which a run becomes a loop: below, straight code is the better one, and compiles soon enough.
 
     trips, ops: of the run; an op counts with its weight.
+    heavy: the weight of an op that moves or combines elements. Elementwise ops have the weight 1: straight code
+        computes any number of them in one pass over the elements.
     computed: ops of a run from which trips may compute positions, which are then not one kernel in C.
     written: elements of an array up to which trips carry it to read and write single elements.
     """
 
     trips: int = 16
     ops: int = 1024
+    heavy: int = 8
     computed: int = 20_000
     written: int = 4096
 
     def __call__(self, trips: int, ops: int) -> bool:
         """Whether a run is long enough."""
         return trips >= self.trips and ops >= self.ops
+
+    def weights(self, tape: Tape, ops: Iterable[Op]) -> list[int]:
+        """The weight of each op."""
+        return [1 if op.primitive.elementwise else self.heavy ** _is_heavy(op, tape.types) for op in ops]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Columns:
     def __init__(self, tape: Tape, worth: Worth) -> None:
         self.tape, self.worth = tape, worth
         self.parts: Sequence[Part] = tape.ops.parts if isinstance(tape.ops, Recorded) else [tape.ops]
-        counted = [np.resize(np.array(weights(tape, _pattern(part)), np.int64), len(part)) for part in self.parts]
+        counted = [np.resize(np.array(worth.weights(tape, _pattern(part)), np.int64), len(part)) for part in self.parts]
         self.weights: Integers = np.cumsum([0, *np.concatenate(counted)])
         self.results: Integers = _joined([_results(part) for part in self.parts])
         outside = [*tape.constants, *(entry.variable for entry in tape.inputs)]
@@ -165,17 +169,12 @@ class Columns:
         return np.repeat(np.arange(run.period), counts)
 
 
-def weights(tape: Tape, ops: Iterable[Op]) -> list[int]:
-    """The weight of each op: what it counts for in `Worth`."""
-    return [1 if op.primitive.elementwise else _weight(op, tape.types) for op in ops]
-
-
-def _weight(op: Op, types: Mapping[int, TensorType]) -> int:
+def _is_heavy(op: Op, types: Mapping[int, TensorType]) -> bool:
     if op.access == AccessMap.READ:
         sizes = [types[op.result].size]
     else:
         sizes = [types[each].size for each in (op.operands[1:2] if op.access == AccessMap.WRITE else op.operands)]
-    return _HEAVY if max(sizes, default=0) >= _LARGE else 1
+    return bool(max(sizes, default=0) >= _LARGE)
 
 
 def _joined(columns: Sequence[Any]) -> Integers:

@@ -14,10 +14,12 @@ from yota.ir.tape import Op, Tape
 from yota.optimize import dce
 from yota.transform.rolling.bodies import Looping
 from yota.transform.rolling.iterations import Planner, Refused, Rolling
-from yota.transform.rolling.periods import Columns, Worth, runs, weights
+from yota.transform.rolling.periods import Columns, Worth, runs
 
-LONG, SHORT = Worth(), Worth(4, 8, 0, 1 << 31)
+LONG, SHORT = Worth(), Worth(trips=4, ops=8, computed=0, written=1 << 31)
 """Lengths from which a run becomes a loop where the number of trips is fixed, and where it is not."""
+COMPILED = Worth(trips=4, heavy=64)
+"""Lengths for C: straight code of arrays takes much longer to compile than loops, and runs no faster."""
 _Places: TypeAlias = tuple[int, ...]
 
 
@@ -94,7 +96,7 @@ class _Forwarding:
 
 def run(tape: Tape, worth: Worth = LONG) -> Tape:
     """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
-    if not worth(len(tape), len(tape) if len(tape) >= worth.ops else sum(weights(tape, tape.ops))):
+    if not worth(len(tape), len(tape) if len(tape) >= worth.ops else sum(worth.weights(tape, tape.ops))):
         return replace(tape, ops=tuple(tape.ops))
     if not isinstance(tape.ops, Recorded):
         tape = dce.run(tape)
