@@ -243,7 +243,7 @@ def test_random_programs():
 
 
 def test_random_programs_in_generated_code():
-    assert sum(Program(seed).check(["numpy", "c"]) for seed in (41, 45)) == 2
+    assert all(Program(seed).check(["numpy", "c"]) for seed in (42, 44, 51))
 
 
 @pytest.mark.parametrize("target", ["numpy", "c"])
