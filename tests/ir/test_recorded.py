@@ -35,7 +35,13 @@ def test_columns_are_the_ops_of_random_programs(first, monkeypatch):
     for seed in range(first, first + 10):
         program, source, name = Program(seed), np.random.default_rng(seed), f"<program {seed}>"
         linecache.cache[name] = len(program.text), None, [f"{line}\n" for line in program.text.split("\n")], name
-        known = {"np": np, "K": source.normal(size=40), "H": source.normal(size=(40, 3)), "P": [*range(N), *[0] * 10]}
+        known = {
+            "np": np,
+            "yota": yota,
+            "K": source.normal(size=40),
+            "H": source.normal(size=(40, 3)),
+            "P": [*range(N), *[0] * 10],
+        }
         exec(compile(program.text, name, "exec"), known)
         args = [*(source.normal(size=shape) for shape in (N, N, (3, 3))), 0.3]
         try:

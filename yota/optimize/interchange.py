@@ -164,7 +164,7 @@ def _terms(region: Region, carry: int, shape: Shape) -> list[int]:
             starts += 1
         elif (
             op is not None
-            and (op.name == "add" or op.semantics.casts)
+            and (op.primitive is primitive("add") or op.semantics.casts)
             and not any(body.types[operand].shape for operand in op.operands)
         ):
             open_ += reversed(op.operands)
