@@ -50,6 +50,8 @@ def test_columns_are_the_ops_of_random_programs(first, monkeypatch):
                 known["f"](*map(np.copy, args[:3]), args[3])
         except (IndexError, ValueError, TypeError):
             continue
+        if "yota.scan" in program.text:
+            continue  # a region equals only itself
         plain, columns = both(known["f"], *args)
         ops = plain.ops
         assert tuple(columns.ops) == ops

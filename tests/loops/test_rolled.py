@@ -122,16 +122,17 @@ def layers(weights, x):
 
 @pytest.mark.parametrize("target", ["numpy", "c"])
 def test_rows_of_a_captured_array_and_of_a_list(target):
-    logits = RNG.normal(size=(3, 3))
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(3, 3))
     gradient = yota.value_and_grad(emitted, target=target, strict=target == "numpy")
     value, slope = gradient(logits)
     assert "loop" in gradient.tape.operations
     np.testing.assert_allclose(value, emitted(logits), rtol=0 if target == "numpy" else 1e-13)
-    direction = RNG.normal(size=(3, 3))
+    direction = rng.normal(size=(3, 3))
     np.testing.assert_allclose(np.sum(slope * direction), emitted(logits + 1e-30j * direction).imag / 1e-30, rtol=1e-11)
     ROWS[7] *= 2.0
     np.testing.assert_allclose(gradient(logits)[0], emitted(logits), rtol=1e-13)
-    weights, x = list(0.5 * RNG.normal(size=(220, 2, 2))), X[:2]
+    weights, x = list(0.5 * rng.normal(size=(220, 2, 2))), X[:2]
     gradient = yota.value_and_grad(layers, target=target)
     value, slopes = gradient(weights, x)
     assert "loop" in gradient.tape.operations
@@ -306,7 +307,7 @@ def test_few_trips_over_arrays_are_a_loop_in_c():
 @pytest.mark.parametrize("n", [20, 40, 60])
 def test_neighbours_of_neighbours_of_small_arrays(n):
     """Stages of a method of Runge and Kutta, each of which reads neighbours, are compiled in seconds."""
-    x = RNG.normal(size=n)
+    x = np.random.default_rng(n).normal(size=n)
 
     def system(x):
         for _ in range(3):
