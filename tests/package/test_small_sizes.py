@@ -58,7 +58,25 @@ def matched_ends(x):
     return x[0] * x[-1] + x[1] * x[-2] ** 2
 
 
-FUNCTIONS = [both_ends, one_place, counted_back, first_part_or_second, interior, rolled, matched_ends]
+def last_four(x):
+    return np.sum(np.exp(np.diff(np.pad(x, (0, 1)))[-4:])) + np.sum(x)
+
+
+def every_second_of_the_last(x):
+    return np.sum(np.sin(x[-5::2])) * x[0] + np.sum(x[:-4:-1] ** 3)
+
+
+FUNCTIONS = [
+    both_ends,
+    one_place,
+    counted_back,
+    first_part_or_second,
+    interior,
+    rolled,
+    matched_ends,
+    last_four,
+    every_second_of_the_last,
+]
 
 
 def slopes(f: Callable[..., Any], x: Any) -> Any:

@@ -63,9 +63,10 @@ def _sliced(entry: Slice, extent: int) -> Iterator[int]:
     start, stop = entry.start, entry.stop
     if entry.step > 0:
         stop = extent if stop is None else stop
-        yield from (stop - start, extent - stop)
+        yield from (start, stop - start, extent - stop)
     else:
-        yield from (extent - 1 - start, start - (-1 if stop is None else stop))
+        stop = -1 if stop is None else stop
+        yield from (extent - 1 - start, start - stop, stop + 1)
 
 
 class Conditions:
