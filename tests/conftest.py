@@ -24,10 +24,10 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
 def pytest_configure() -> None:
-    """Compile C as very long files are: in less time, to slower code. `tests/emit/c` compiles it as for users."""
+    """Compile C without optimisation, in half the time. `tests/emit/c` compiles it as for users."""
     from yota.run.machine import compiler
 
-    compiler._QUICK = 0
+    compiler._FLAGS = ("-O0", *compiler._FLAGS[1:])
 
 
 def pytest_collection_finish() -> None:

@@ -12,5 +12,7 @@ from yota.run.machine import compiler
 @pytest.fixture(autouse=True, scope="module")
 def _optimised() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiler, "_QUICK", 200_000)
+        patch.setattr(compiler, "_FLAGS", ("-O3", *compiler._FLAGS[1:]))
+        compiler._found.cache_clear()
         yield
+    compiler._found.cache_clear()

@@ -249,7 +249,7 @@ def collected_by_table(request: Request) -> tuple[dict[str, str], tuple[str, ...
     return {stem_of(request.stem or found.title) + language["ending"]: text}, tuple(dict.fromkeys([*notes, *proved]))
 
 
-_FLAGS = ("-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-w")
+_FLAGS = ("-std=c99", "-O0", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 _LONG, _SHORT = 150, 3
 """Extents of which one loop is longer than the blocks of sums."""
 
