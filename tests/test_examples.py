@@ -44,6 +44,16 @@ def test_polynomial() -> None:
     assert number(r"value at one point +(\S+)", printed) == pytest.approx(polynomial_value(), abs=1e-11)
 
 
+def test_solvers_find_rates_and_orbit_and_cool_a_plate(tmp_path: Path) -> None:
+    picture = tmp_path / "solvers.png"
+    printed = run("solvers.py", "--cells", "12", "--iterations", "15", "--picture", picture)
+    assert number(r"rates (\S+)", printed) == pytest.approx(0.7, abs=0.05)
+    assert number(r"eccentricity \S+ (\S+)", printed) == pytest.approx(0.55, abs=0.02)
+    assert number(r"with the design (\S+);", printed) < 0.5 * number(r"mean temperature (\S+),", printed)
+    assert number(r"material (\S+)\n", printed) < 0.42
+    assert picture.stat().st_size > 10_000
+
+
 def polynomial_value() -> float:
     """The value at the example's point, from the cubes that the terms are parts of."""
     x = [0.2 * (i + 1) for i in range(8)]
