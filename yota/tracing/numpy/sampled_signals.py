@@ -124,6 +124,8 @@ def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
 def _bincount(trace: Trace, x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """The length, which depends on the positions, is a guard."""
     x = trace.traced(x)
+    if x.dtype == bool:  # as an index it would be a mask
+        x = x.astype(int)
     length = max(int(np.max(x)) + 1 if x.size else 0, int(minlength))
     counted = np.ones(x.shape, int) if weights is None else weights
     result = trace.constant(np.zeros(length, int if weights is None else np.result_type(weights, float)))
