@@ -371,6 +371,7 @@ template <class Run> HOST_UNWATCHED static void block(unsigned index, unsigned b
         if (!moved)
             stop("a barrier that not all threads reach");
     }
+    closure = nullptr;
 #ifdef __SANITIZE_THREAD__
     __tsan_acquire(&done_mark);
 #endif

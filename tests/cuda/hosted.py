@@ -23,7 +23,7 @@ from yota.run.machine.signals import StaleTape
 HERE = Path(__file__).parent
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-Werror")
 COMMAND = ("g++", "-std=c++20", "-ffp-contract=off", *WARNINGS)
-LIBRARY = (*COMMAND, "-shared", "-fPIC")
+LIBRARY = (*COMMAND, "-shared", "-fPIC", "-O1")
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to run kernels on the host")
 
 
