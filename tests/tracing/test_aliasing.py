@@ -168,7 +168,7 @@ def drawn(kind: str) -> list[tuple[tuple[int, ...], str]]:
             ((0, 4), "C"),
         ]
     every = [((1, 4), "C"), *(((3, 4), each) for each in LAYOUTS), *(((4,), each) for each in ("step", "backwards"))]
-    return [*dict.fromkeys([*some, *every, ((3, 3), "C"), ((4, 1), "F"), ((1,), "C"), ((), "C"), ((0, 4), "C")])]
+    return [*dict.fromkeys([*some, *every, ((4, 1), "F"), ((), "C"), ((0, 4), "C")])]
 
 
 def calls(text: str) -> list[str]:
