@@ -57,8 +57,15 @@ def in_pieces(x: Any) -> Any:
     return np.sum(out[0] ** 2)
 
 
+def of_places(x: Any) -> Any:
+    """What is read is chosen by one number."""
+    out = np.zeros_like(x[0])
+    out[[0, 2]] = x[0, [0, 2]] / distance(x)[[0, 2]]
+    return np.sum(np.where(x[0, 0] == 0, 0.0, out) ** 2) + np.sum(x[0] * x[1])
+
+
 @pytest.mark.parametrize("target", ["numpy", "c"])
-@pytest.mark.parametrize("f", [of_one_array, of_a_row, at_a_mask, written_back, in_pieces])
+@pytest.mark.parametrize("f", [of_one_array, of_a_row, at_a_mask, written_back, in_pieces, of_places])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore:divide by zero:RuntimeWarning")
 def test_what_is_overwritten_has_no_part(f: Any, target: str) -> None:
     gradient = yota.gradient(f, target=target)(POINT)

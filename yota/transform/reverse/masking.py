@@ -155,6 +155,8 @@ def _part(builder: TapeBuilder, variable: int) -> Choice | None:
     shape = builder.types[op.operands[0]].shape
 
     def moved(each: int) -> int:
+        if not builder.types[each].shape:
+            return each
         return builder.emit(op.primitive, (_whole(builder, each, shape), *op.operands[1:]), op.static)
 
     operands = list(chosen.op.operands)
