@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,23 @@ class Case:
 
 def _peer(package: str, make: Callable[[], Callable[[], Any]]) -> Callable[[], Any] | str:
     return make() if find_spec(package) else f"{package} is not installed"
+
+
+def _by_casadi(
+    rates: Callable[..., Any], p: Any, start: Any, times: Any, loss: Callable[[Any], Any], rtol: float, atol: float
+) -> Callable[[], Any]:
+    """The gradient of a loss of the states at ``times`` by CasADi's CVODES and its adjoint."""
+    import casadi
+
+    y, k = casadi.SX.sym("y", start.size), casadi.SX.sym("k", p.size)
+    parts = [np.array(casadi.vertsplit(each), object) for each in (y, k)]
+    system = {"x": y, "p": k, "ode": casadi.vertcat(*rates(*parts))}
+    options = {"reltol": rtol, "abstol": atol, "max_num_steps": 100_000}
+    steps = casadi.integrator("steps", "cvodes", system, 0.0, list(times), options)
+    given = casadi.MX.sym("k", p.size)
+    total = loss(steps(x0=start, p=given)["xf"])
+    made = casadi.Function("gradient", [given], [casadi.gradient(total, given)])
+    return lambda: np.asarray(made(p)).ravel()
 
 
 def _prey(xp: Any, y: Any, p: Any) -> Any:
@@ -121,6 +139,14 @@ def _lotka_volterra(quick: bool) -> Calls:
 
         return gradient
 
+    def of_casadi() -> Callable[[], Any]:
+        import casadi
+
+        def distance(found: Any) -> Any:
+            return casadi.sumsqr(found - data)
+
+        return _by_casadi(lambda y, p: rates(0.0, y, p), p, start, times, distance, rtol, atol)
+
     made, compiled = yota.value_and_grad(loss), yota.value_and_grad(loss, target="c")
     return {
         "plain": lambda: loss(p),
@@ -129,6 +155,7 @@ def _lotka_volterra(quick: bool) -> Calls:
         "diffrax": _peer("diffrax", of_diffrax),
         "autograd": _peer("autograd", of_autograd),
         "torchdiffeq": _peer("torchdiffeq", of_torchdiffeq),
+        "casadi": _peer("casadi", of_casadi),
     }
 
 
@@ -175,7 +202,23 @@ def _stiff(rates: Callable[..., Any], k: Any, start: Any, times: Any, scale: Any
         found, given = jax.jit(jax.value_and_grad(loss)), jnp.asarray(k)
         return lambda: jax.block_until_ready(found(given))[1]
 
-    return {"plain": plain, "yota": lambda: made(k)[1], "diffrax": _peer("diffrax", of_diffrax)}
+    def of_casadi() -> Callable[[], Any]:
+        import casadi
+
+        def loss(found: Any) -> Any:
+            return casadi.sumsqr(found / casadi.repmat(casadi.DM(scale), 1, times.size))
+
+        def listed(y: Any, k: Any) -> Any:
+            return rates(0.0, y, k, SimpleNamespace(stack=list))
+
+        return _by_casadi(listed, k, start, times, loss, 1e-8, 1e-11 * float(np.min(scale)))
+
+    return {
+        "plain": plain,
+        "yota": lambda: made(k)[1],
+        "diffrax": _peer("diffrax", of_diffrax),
+        "casadi": _peer("casadi", of_casadi),
+    }
 
 
 def _robertson(quick: bool) -> Calls:
@@ -214,7 +257,7 @@ def _poisson(quick: bool) -> Calls:
     gradients = [sp.kron(east, sp.eye_array(n), format="csr"), sp.kron(sp.eye_array(n), east, format="csr")]
     sources, field = np.ones(n * n) / n**2, np.random.default_rng(0).uniform(0.5, 2, (2, n * (n + 1)))
     # Factors of a matrix that was factored before are not computed again.
-    scales = itertools.count(1.0, 1e-3)
+    scales = itertools.count(1.0, 1e-9)
 
     def matrix(field: Any) -> Any:
         parts = [each.T @ sp.diags_array(row) @ each for each, row in zip(gradients, field, strict=True)]
@@ -223,8 +266,36 @@ def _poisson(quick: bool) -> Calls:
     def loss(field: Any) -> Any:
         return np.sum(spsolve(matrix(field), sources) ** 2)
 
+    def of_lineax() -> Callable[[], Any]:
+        import jax
+        import jax.numpy as jnp
+        import lineax
+
+        jax.config.update("jax_enable_x64", True)
+
+        def applied(u: Any, conductivity: Any) -> Any:
+            flows = (jnp.diff(jnp.pad(u, 1)[:, 1:-1], axis=0), jnp.diff(jnp.pad(u, 1)[1:-1], axis=1))
+            flows = [each * k.reshape(each.shape) for each, k in zip(flows, conductivity, strict=True)]
+            return -jnp.diff(flows[0], axis=0) - jnp.diff(flows[1], axis=1)
+
+        def loss(conductivity: Any) -> Any:
+            operator = lineax.FunctionLinearOperator(
+                lambda u: applied(u, conductivity),
+                jax.ShapeDtypeStruct((n, n), jnp.float64),
+                lineax.positive_semidefinite_tag,
+            )
+            right = jnp.asarray(sources).reshape(n, n)
+            return jnp.sum(lineax.linear_solve(operator, right, lineax.CG(rtol=1e-8, atol=1e-12)).value ** 2)
+
+        found = jax.jit(jax.grad(loss))
+        return lambda: jax.block_until_ready(found(jnp.asarray(field * next(scales))))
+
     made = yota.value_and_grad(loss)
-    return {"plain": lambda: loss(field * next(scales)), "yota": lambda: made(field * next(scales))[1]}
+    return {
+        "plain": lambda: loss(field * next(scales)),
+        "yota": lambda: made(field * next(scales))[1],
+        "lineax": _peer("lineax", of_lineax) if quick else "conjugate gradients take over 100 s",
+    }
 
 
 def _bundle(quick: bool) -> Calls:
@@ -312,7 +383,25 @@ def _kepler(quick: bool) -> Calls:
         hand.kepler(*given, *slopes)
         return np.concatenate(slopes)
 
-    return {"C by hand": plain, "yota": lambda: np.concatenate(made(*given)[1])}
+    def of_optimistix() -> Callable[[], Any]:
+        import jax
+        import jax.numpy as jnp
+        import optimistix
+
+        jax.config.update("jax_enable_x64", True)
+
+        def anomaly(M: Any, e: Any) -> Any:
+            solver = optimistix.Newton(rtol=1e-12, atol=1e-12)
+            return optimistix.root_find(lambda E, _: E - e * jnp.sin(E) - M, solver, M + e * jnp.sin(M)).value
+
+        found = jax.jit(jax.grad(lambda M, e: jnp.sum(jax.vmap(anomaly)(M, e)), argnums=(0, 1)))
+        return lambda: np.concatenate(jax.block_until_ready(found(*map(jnp.asarray, given))))
+
+    return {
+        "C by hand": plain,
+        "yota": lambda: np.concatenate(made(*given)[1]),
+        "optimistix": _peer("optimistix", of_optimistix),
+    }
 
 
 CASES = (
