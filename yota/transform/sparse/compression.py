@@ -13,6 +13,7 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Tape, TapeBuilder
+from yota.optimize.rewrite import reached
 from yota.rules.registry import Registry
 from yota.transform.reverse.tape_parts import Reverse
 from yota.transform.sparse.csr import library
@@ -130,12 +131,8 @@ def compression(
 
 def _work(tape: Tape, by: int) -> int:
     """Elements of all that depends on the input ``by``."""
-    dependent, found = {by}, 0
-    for op in tape.ops:
-        if not dependent.isdisjoint(op.operands):
-            dependent.add(op.result)
-            found += tape.types[op.result].size
-    return found
+    dependent = reached(tape, [by])
+    return sum(tape.types[op.result].size for op in tape.ops if op.result in dependent)
 
 
 def _blocks(cut: Cut, known: Known, most: int) -> Any:

@@ -18,7 +18,7 @@ from yota.ir.catalog import primitive
 from yota.ir.semantics import JOINS, MOVES, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
-from yota.optimize.rewrite import with_ops
+from yota.optimize.rewrite import reached, with_ops
 from yota.transform.sparse.csr import library
 from yota.transform.sparse.element_maps import Groups, Known, link
 from yota.transform.sparse.linear_ops import SUMS, factor, is_told, keeps_dtype, mask, matrix
@@ -53,7 +53,7 @@ class Cut:
 
 def cuts(tape: Tape, result: int, by: int, known: Known) -> Iterator[Cut]:
     """The cuts of the derivative of ``result`` by the input ``by`` that may need fewer products than the whole."""
-    dependent = _dependent(tape, by)
+    dependent = reached(tape, [by])
     if result not in dependent or tape.types[by].weak:
         return
     places = _moved(tape, by, dependent, known)
@@ -70,14 +70,6 @@ def cuts(tape: Tape, result: int, by: int, known: Known) -> Iterator[Cut]:
             if tuple(sums) not in seen:
                 seen.add(tuple(sums))
                 yield Cut(inside.tape, inner, moves, tuple(sums), library().hstack(list(sums.values()), format="csr"))
-
-
-def _dependent(tape: Tape, by: int) -> set[int]:
-    found = {by}
-    for op in tape.ops:
-        if not found.isdisjoint(op.operands):
-            found.add(op.result)
-    return found
 
 
 def _moved(tape: Tape, by: int, dependent: set[int], known: Known) -> dict[int, np.ndarray]:
