@@ -235,23 +235,18 @@ class BlockedChain:
         """What all blocks, and the rest, give together; the last op computes it."""
         builder, shape = self.builder, self.chain.shape
         first, *last = parts
-        is_number = isinstance(wanted, int) and not self._is_sum(wanted)
-        type = self.tape.types[wanted] if isinstance(wanted, int) else None
-        if not is_number:
+        if not isinstance(wanted, int) or self._is_sum(wanted):
             total = builder.emit(primitive("sum"), (first,), {"axis": (0,), "keepdims": False})
             for each in last:
                 total = builder.emit(primitive("add"), (total, each))
             return total
-        assert type is not None
-        if type.shape == shape and not self._is_row(wanted):
-            ahead, whole = type.shape[:0], first
-        elif type.shape[1:] == shape and not self._is_row(wanted):
-            whole = builder.emit(primitive("transpose"), (first,), {"axes": (1, 0, 2)})
-            ahead = type.shape[:1]
-        else:
+        type = self.tape.types[wanted]
+        if self._is_row(wanted) or shape not in (type.shape, type.shape[1:]):
             # Each block has the same.
             index = (0, *(Slice(0, each) for each in type.shape))
             return builder.emit(primitive("getitem"), (first,), {"index": index}, type)
+        ahead = type.shape[: type.ndim - len(shape)]
+        whole = builder.emit(primitive("transpose"), (first,), {"axes": (1, 0, 2)}) if ahead else first
         found = builder.emit(primitive("reshape"), (whole,), {"shape": (*ahead, self.size * self.trips)})
         if last:
             found = builder.emit(primitive("concatenate"), (found, *last), {"axis": len(ahead)})

@@ -9,7 +9,7 @@ from yota.ir.extents import at_most
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pattern_shape
 from yota.ir.semantics import JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
-from yota.optimize.array_writes import as_slice, covers, is_basic, is_sized, meet
+from yota.optimize.array_writes import as_slice, covers, is_basic, meet
 from yota.optimize.case import Case, Rule
 
 _LONGEST_WALK = 64
@@ -155,11 +155,7 @@ def _within(written: object, read: object, extent: int) -> int | Slice | None:
     if written == read:
         return Slice(0, written.count())
     if isinstance(read, int):
-        if is_sized(written, as_slice(read)):
-            inside = written.step == 1 and covers((written,), (read,), (extent,))
-            return read - written.start if inside else None
-        covered = written.positions(extent)
-        return covered.index(read) if read in covered else None
+        return (read - written.start) // written.step if covers((written,), (read,), (extent,)) else None
     return read if isinstance(read, Slice) and written == Slice(0, extent) else None
 
 

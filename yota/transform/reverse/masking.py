@@ -93,7 +93,12 @@ def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -
     if chosen is not None:
         return Narrowed([(chosen.inner, partial)], lambda found: chosen.of(builder, found[0]))
     op = builder.definition(adjoint)
-    if op is None or not (sharp or _is_unbounded(builder, partial)) or not _is_masked(builder, adjoint):
+    if op is None or not builder.types[adjoint].shape or not (sharp or _is_unbounded(builder, partial)):
+        return None
+    if op.access is AccessMap.READ:
+        part = _part(builder, adjoint)
+        return None if part is None else Narrowed([(part.inner, partial)], lambda found: part.of(builder, found[0]))
+    if not _is_masked(builder, adjoint):
         return None
     if op.access is AccessMap.SCATTER:
         return _read(builder, op, partial)
@@ -102,9 +107,6 @@ def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -
             return None
         # A product before did not need it.
         return narrowed(builder, op.operands[0], builder.emit(op.primitive, (*op.operands[1:], partial)), sharp=True)
-    if op.access is AccessMap.READ:
-        part = _part(builder, adjoint)
-        return None if part is None else Narrowed([(part.inner, partial)], lambda found: part.of(builder, found[0]))
     moved = op.operands[0]
     static: dict[str, Any] = {"shape": builder.types[moved].shape}
     if op.access is AccessMap.TRANSPOSE:
