@@ -45,6 +45,14 @@ def _peer(package: str, make: Callable[[], Callable[[], Any]]) -> Callable[[], A
     return make() if find_spec(package) else f"{package} is not installed"
 
 
+def _jax() -> tuple[Any, Any]:
+    """JAX in double precision, and its NumPy."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    return jax, jax.numpy
+
+
 def _by_casadi(
     rates: Callable[..., Any], p: Any, start: Any, times: Any, loss: Callable[[Any], Any], rtol: float, atol: float
 ) -> Callable[[], Any]:
@@ -87,10 +95,8 @@ def _lotka_volterra(quick: bool) -> Calls:
 
     def of_diffrax() -> Callable[[], Any]:
         import diffrax
-        import jax
-        import jax.numpy as jnp
 
-        jax.config.update("jax_enable_x64", True)
+        jax, jnp = _jax()
 
         def loss(p: Any) -> Any:
             found = diffrax.diffeqsolve(
@@ -179,10 +185,8 @@ def _stiff(rates: Callable[..., Any], k: Any, start: Any, times: Any, scale: Any
 
     def of_diffrax() -> Callable[[], Any]:
         import diffrax
-        import jax
-        import jax.numpy as jnp
 
-        jax.config.update("jax_enable_x64", True)
+        jax, jnp = _jax()
 
         def loss(k: Any) -> Any:
             found = diffrax.diffeqsolve(
@@ -267,11 +271,9 @@ def _poisson(quick: bool) -> Calls:
         return np.sum(spsolve(matrix(field), sources) ** 2)
 
     def of_lineax() -> Callable[[], Any]:
-        import jax
-        import jax.numpy as jnp
         import lineax
 
-        jax.config.update("jax_enable_x64", True)
+        jax, jnp = _jax()
 
         def applied(u: Any, conductivity: Any) -> Any:
             flows = (jnp.diff(jnp.pad(u, 1)[:, 1:-1], axis=0), jnp.diff(jnp.pad(u, 1)[1:-1], axis=1))
@@ -352,10 +354,7 @@ def _network(quick: bool) -> Calls:
         return xp.mean((values @ layers[-1][0] + layers[-1][1]) ** 2)
 
     def of_jax() -> Callable[[], Any]:
-        import jax
-        import jax.numpy as jnp
-
-        jax.config.update("jax_enable_x64", True)
+        jax, jnp = _jax()
         made = jax.jit(jax.value_and_grad(lambda layers: loss(layers, jnp)))
         given = [(jnp.asarray(weights), jnp.asarray(offsets)) for weights, offsets in layers]
         return lambda: jax.block_until_ready(made(given))[1][0][0]
@@ -384,11 +383,9 @@ def _kepler(quick: bool) -> Calls:
         return np.concatenate(slopes)
 
     def of_optimistix() -> Callable[[], Any]:
-        import jax
-        import jax.numpy as jnp
         import optimistix
 
-        jax.config.update("jax_enable_x64", True)
+        jax, jnp = _jax()
 
         def anomaly(M: Any, e: Any) -> Any:
             solver = optimistix.Newton(rtol=1e-12, atol=1e-12)
