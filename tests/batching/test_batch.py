@@ -306,3 +306,20 @@ def test_sizes_with_names_are_refused() -> None:
 def test_points_in_the_last_argument() -> None:
     found = batch(lambda a, x: a * np.sum(x), over=-1)(np.float64(2.0), POINTS)
     np.testing.assert_allclose(found, 2 * POINTS.sum(axis=1))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_decisions_that_no_point_has_a_part_in(target):
+    def path(x: Any) -> Any:
+        costs = np.full((3, 3), np.inf)
+        costs[0, 0] = 0.0
+        for i in range(2):
+            for j in range(2):
+                costs[i + 1, j + 1] = x[2 * i + j] ** 2 + min(costs[i, j], costs[i, j + 1], costs[i + 1, j])
+        return costs[2, 2]
+
+    X = np.arange(1.0, 9.0).reshape(2, 4)
+    value, gradient = batch(yota.value_and_grad(path, target=target))(X)
+    on_the_way = [1, 0, 0, 1]
+    np.testing.assert_allclose(value, np.sum(X**2 * on_the_way, axis=1))
+    np.testing.assert_allclose(gradient, 2 * X * on_the_way)

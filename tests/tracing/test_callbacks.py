@@ -33,6 +33,14 @@ def test_integrals(number):
     assert gradient[0] == pytest.approx(derivative(exact(0.7), 0.7), rel=1e-7)
 
 
+def test_an_integral_is_a_number_of_pythons():
+    def f(x):
+        return x * integrate.quad(lambda t: t * x[0], 0.0, 1.0)[0]
+
+    x = np.array([0.5, 2.0], np.float32)
+    assert f(x).dtype == yota.trace(f, x)[0].dtype == np.float32
+
+
 def test_limits_and_closures():
     def area(a, b):
         return integrate.quad(lambda x: np.cos(a * x), 0.1, b)[0]

@@ -119,6 +119,18 @@ def test_functions_of_math(name):
     assert yota.gradcheck(f, X)
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_compensated_sums(target):
+    def f(x):
+        return math.fsum([x[0] * 1e16, x[1], -1e16 * x[0], *(x * 1e-3)])
+
+    for x in (X, X * 1.01):
+        value, gradient = yota.value_and_grad(f, target=target)(x)
+        np.testing.assert_allclose(value, f(x), rtol=4e-16)
+        np.testing.assert_allclose(gradient[1:], 1e-3 + np.array([1.0, 0.0, 0.0]), rtol=1e-15)
+    assert yota.value_and_grad(lambda x: math.fsum(x) + math.fsum([]))(np.array([np.inf, 1.0]))[0] == np.inf
+
+
 def test_remainders_of_halves_and_of_numbers_without_end():
     for x, y in (
         (3.0, 2.0),

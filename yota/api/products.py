@@ -87,7 +87,10 @@ class HessianProducts(Differentiated):
 
     def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: Dynamic) -> None:
         if not isinstance(wrt, (int, str)):
-            raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
+            raise ArgumentError(
+                f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name. "
+                "To evaluate it, call what is made: yota.hvp(f)(x, v)"
+            )
         # A negative position counts the function's own arguments, without the direction.
         place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
         super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)

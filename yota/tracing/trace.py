@@ -193,6 +193,10 @@ class Trace:
         variable = self.lift(value)
         return Tracer(self, variable)
 
+    def still(self, value: Any) -> Any:
+        """``value`` as a constant of the derivative."""
+        return self.apply(built_in("stop_gradient"), (self.traced(value),))
+
     def lift(self, value: Any) -> int:
         """The variable for ``value``: a tracer's own, or a constant."""
         kind = type(value)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from yota.ir.callables import original
-from yota.ir.catalog import primitive
 from yota.ir.linkages import corners
 from yota.tracing.current import paused
 from yota.tracing.implementations import records
@@ -130,8 +129,7 @@ def _interpolating_tensor_spline(trace: Trace, points: Any, values: Any, k: Any 
         found = np.linalg.solve(basis(trace, knots[-1], int(degree), x), np.reshape(rows, (len(x), -1)))
         values = np.moveaxis(np.reshape(found, rows.shape), 0, axis)
     if known is not None:
-        stop = primitive("stop_gradient")
-        values = np.reshape(trace.apply(stop, (known,)), values.shape) + (values - trace.apply(stop, (values,)))
+        values = np.reshape(trace.still(known), values.shape) + (values - trace.still(values))
     return sys.modules["scipy.interpolate"].NdBSpline(tuple(knots), values, tuple(degrees))
 
 

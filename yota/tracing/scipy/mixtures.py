@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from yota.ir.catalog import primitive
 from yota.tracing.implementations import FORMS, records
 from yota.tracing.methods import is_tracer
 from yota.tracing.scipy.distribution_formulas import OWN, beta_density, by_formula, special
@@ -167,18 +166,14 @@ def _parameter(name: str, trace: Trace, *args: Any) -> Any:
     """An inverse by a parameter: the function's own value, with the derivative of a root of the equation near it."""
     below, place = _PARAMETERS[name]
     args = tuple(np.broadcast_arrays(*map(trace.traced, args)))
-    start = _still(trace, trace.ruled(name, *args))
+    start = trace.still(trace.ruled(name, *args))
     newton = importlib.import_module("scipy.optimize").newton
 
     def equation(y: Any) -> Any:
         return below(*args[:place], y, *args[place + 1 :]) - args[place]
 
     root = newton(equation, start, tol=1e-10)
-    return start + (root - _still(trace, root))
-
-
-def _still(trace: Trace, value: Any) -> Any:
-    return trace.apply(primitive("stop_gradient"), (trace.traced(value),))
+    return start + (root - trace.still(root))
 
 
 for _name, _formula in {

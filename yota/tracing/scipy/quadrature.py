@@ -148,7 +148,8 @@ def _quad(
         found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
     finally:
         _depth.reset(token)
-    return sum(value for value, _ in found), sum(error for _, error in found)
+    value = sum(value for value, _ in found)
+    return value.item() if hasattr(value, "item") else value, sum(error for _, error in found)
 
 
 def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:

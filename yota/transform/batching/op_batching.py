@@ -74,7 +74,7 @@ class Batching:
         if guard.variable in self.many:
             self.builder.guard(self._agreeing(guard), self.count, "points", signs=guard.signs)
         else:
-            self.builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
+            self.builder.guard(self.one(guard.variable), guard.expected, guard.kind, signs=guard.signs)
 
     def _agreeing(self, guard: Guard) -> int:
         """The number of points that branch as the recorded one did."""
