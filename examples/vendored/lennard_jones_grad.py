@@ -121,7 +121,7 @@ def lennard_jones_value_and_gradient(
 
     Notes
     -----
-    Operations: 72 multiply, 39 subtract, 37 add, 31 square, 18 divide.
+    Operations: 73 multiply, 39 subtract, 37 add, 31 square, 12 divide.
     """
     results: tuple[Any, ...] = _lennard_jones_value_and_gradient(
         _array("x", x, np.float64, (4, 3)),
@@ -305,22 +305,18 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
             + (t42 * t42 * t42 - t43)
         )
         t46 = 2.0 * t0
-        t47 = (t46 * t8 - t0) * t7
-        t48 = (t46 * t15 - t0) * t14
-        t49 = (t46 * t22 - t0) * t21
-        t50 = (t46 * t29 - t0) * t28
-        t51 = (t46 * t36 - t0) * t35
-        t52 = (t46 * t43 - t0) * t42
-        t53 = (
-            3.0 * t47 / t4
-            + 3.0 * t48 / t12
-            + 3.0 * t49 / t19
-            + 3.0 * t50 / t26
-            + 3.0 * t51 / t33
+        t47 = (t46 * t8 - t0) * (t6 / t4)
+        t48 = (t46 * t15 - t0) * (t13 / t12)
+        t49 = (t46 * t22 - t0) * (t20 / t19)
+        t50 = (t46 * t29 - t0) * (t27 / t26)
+        t51 = (t46 * t36 - t0) * (t34 / t33)
+        t52 = (t46 * t43 - t0) * (t41 / t40)
+        t53 = 3.0 * (
+            t6 * t47 + t13 * t48 + t20 * t49 + t27 * t50 + t34 * t51 + t41 * t52
         )
-        t54 = t20 / t19 * t49
-        t55 = t34 / t33 * t51
-        t56 = t41 / t40 * t52
+        t54 = t21 * t49
+        t55 = t35 * t51
+        t56 = t42 * t52
         t57 = t16 * t54
         t58 = t30 * t55
         t59 = t37 * t56
@@ -330,15 +326,15 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
         t63 = t18 * t54
         t64 = t32 * t55
         t65 = t39 * t56
-        t66 = t6 / t4 * t47
-        t67 = t13 / t12 * t48
+        t66 = t7 * t47
+        t67 = t14 * t48
         t68 = t1 * t66
         t69 = t9 * t67
         t70 = t2 * t66
         t71 = t10 * t67
         t72 = t3 * t66
         t73 = t11 * t67
-        t74 = t27 / t26 * t50
+        t74 = t28 * t50
         t75 = t23 * t74
         t76 = t24 * t74
         t77 = t25 * t74
@@ -358,12 +354,7 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
                 6.0 * (t63 + t64 + t65),
             ],
         )
-        return (
-            np.float64(t45 * t0),
-            g.reshape(4, 3),
-            4.0 * t45,
-            2.0 * sigma * (t53 + 3.0 * t52 / t40),
-        )
+        return np.float64(t45 * t0), g.reshape(4, 3), 4.0 * t45, 2.0 * sigma * t53
     except (ArithmeticError, ValueError):
         return _lennard_jones_value_and_gradient_numpy(x, epsilon, sigma)
 
@@ -426,22 +417,16 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
         + (t42 * t42 * t42 - t43)
     )
     t46 = 2.0 * t0
-    t47 = (t46 * t8 - t0) * t7
-    t48 = (t46 * t15 - t0) * t14
-    t49 = (t46 * t22 - t0) * t21
-    t50 = (t46 * t29 - t0) * t28
-    t51 = (t46 * t36 - t0) * t35
-    t52 = (t46 * t43 - t0) * t42
-    t53 = (
-        3.0 * t47 / t4
-        + 3.0 * t48 / t12
-        + 3.0 * t49 / t19
-        + 3.0 * t50 / t26
-        + 3.0 * t51 / t33
-    )
-    t54 = t20 / t19 * t49
-    t55 = t34 / t33 * t51
-    t56 = t41 / t40 * t52
+    t47 = (t46 * t8 - t0) * (t6 / t4)
+    t48 = (t46 * t15 - t0) * (t13 / t12)
+    t49 = (t46 * t22 - t0) * (t20 / t19)
+    t50 = (t46 * t29 - t0) * (t27 / t26)
+    t51 = (t46 * t36 - t0) * (t34 / t33)
+    t52 = (t46 * t43 - t0) * (t41 / t40)
+    t53 = 3.0 * (t6 * t47 + t13 * t48 + t20 * t49 + t27 * t50 + t34 * t51 + t41 * t52)
+    t54 = t21 * t49
+    t55 = t35 * t51
+    t56 = t42 * t52
     t57 = t16 * t54
     t58 = t30 * t55
     t59 = t37 * t56
@@ -451,15 +436,15 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
     t63 = t18 * t54
     t64 = t32 * t55
     t65 = t39 * t56
-    t66 = t6 / t4 * t47
-    t67 = t13 / t12 * t48
+    t66 = t7 * t47
+    t67 = t14 * t48
     t68 = t1 * t66
     t69 = t9 * t67
     t70 = t2 * t66
     t71 = t10 * t67
     t72 = t3 * t66
     t73 = t11 * t67
-    t74 = t27 / t26 * t50
+    t74 = t28 * t50
     t75 = t23 * t74
     t76 = t24 * t74
     t77 = t25 * t74
@@ -483,7 +468,7 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
         np.float64(t45 * t0),
         g_1.reshape(4, 3),
         float(4.0 * t45),
-        float(2.0 * sigma * (t53 + 3.0 * t52 / t40)),
+        float(2.0 * sigma * t53),
     )
 
 

@@ -338,6 +338,32 @@ def test_writes_into_an_array_are_done_in_place() -> None:
     assert agree(write.finish(last, found)).text.count(" = np.array(") == 2
 
 
+def test_temporary_values_are_held_by_the_arrays_of_results() -> None:
+    write = Writer()
+    x, y = write.input("x", (5000,)), write.input("y", (5000,))
+    first = write("sin", write("add", write("multiply", x, y), write.constant(2)))
+    second = write("exp", write("multiply", first, y))
+    source = agree(write.finish(first, second))
+    assert "_pool" not in source.text
+    assert "np.add(v0, 2.0, out=v0)" in source.text
+
+
+def test_a_result_is_not_written_over_what_is_read_later_or_looked_at() -> None:
+    write = Writer()
+    x = write.input("x", (60, 60))
+    given = write("exp", x)
+    turned = write("transpose", given, axes=(1, 0))
+    mixed = write("add", given, turned)
+    both = write("multiply", mixed, given)
+    row = write("getitem", mixed, index=(1, Slice(0, 60)))
+    source = agree(write.finish(write("add", write("multiply", both, 3.0), row), write("negative", both)))
+    value = np.random.default_rng(2).normal(size=(60, 60))
+    result = load(source)(value)
+    inner = (np.exp(value) + np.exp(value).T) * np.exp(value)
+    np.testing.assert_allclose(result[0], inner * 3.0 + (np.exp(value) + np.exp(value).T)[1])
+    np.testing.assert_allclose(result[1], -inner)
+
+
 @pytest.mark.parametrize(
     ("shape", "arrays", "index"),
     [

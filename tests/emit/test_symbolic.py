@@ -86,6 +86,14 @@ def test_counts_of_values(function, size, most):
     agree(evaluate(found, x), evaluate(tape, x), rtol=1e-12)
 
 
+def test_quotients_of_one_denominator_share_a_division():
+    x, y, z, t = values = np.random.default_rng(0).normal(size=4)
+    tape = yota.trace(lambda x, y, z, t: (-3.0 * x * y * z / t, y * x / t, x / t, x / t**2), *values)[1]
+    found = optimised(tape)
+    assert operations(found)["divide"] == 2
+    agree(evaluate(found, *values), [-3.0 * x * y * z / t, y * x / t, x / t, x / t**2], rtol=1e-15)
+
+
 def test_gradient_of_a_product_of_eight():
     def function(x):
         product = x[0]

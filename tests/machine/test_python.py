@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import inspect
 import linecache
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from yota.emit.targets.generated import Source
@@ -51,3 +53,16 @@ def test_a_failed_guard_carries_its_number_and_value() -> None:
 def test_faulty_source_is_an_error_at_once() -> None:
     with pytest.raises(SyntaxError):
         load(Source("def f(:", "f"))
+
+
+def test_a_call_leaves_the_state_of_floating_point_errors_as_it_was() -> None:
+    text = '@np.errstate(all="ignore")\ndef f(x, *, raises=False):\n    y = 1.0 / x\n'
+    text += '    if raises:\n        raise KeyError\n    return y, np.geterr()["divide"]\n'
+    function = load(replace(SOURCE, text=f"import numpy as np\n\n\n{text}", entry="f"))
+    with np.errstate(divide="raise"):
+        value, state = function(np.zeros(3))
+        assert state == "ignore"
+        assert np.isinf(value).all()
+        with pytest.raises(KeyError):
+            function(np.zeros(3), raises=True)
+        assert np.geterr()["divide"] == "raise"

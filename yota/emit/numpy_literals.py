@@ -158,7 +158,8 @@ class Constants:
         """Text of a constant, as operand ``number`` of ``op`` or by itself."""
         value, type = self._tape.constants[variable], self._tape.types[variable]
         if not type.shape:
-            literal = scalar(value)
+            floats = op is not None and type.dtype.kind in "iu" and self._takes_floats(op) and float(value) == value
+            literal = scalar(float(value) if floats else value)
             if literal is not None:
                 if type.weak or (op is not None and self._may_be_weak(op, number)):
                     return literal
@@ -168,6 +169,19 @@ class Constants:
                 self._tape.names.get(variable, UNNAMED), value
             )
         return self._texts[variable]
+
+    def _takes_floats(self, op: Op) -> bool:
+        """Whether NumPy converts all operands of an op on arrays to a float type; from an int that takes longer.
+
+        Some functions of SciPy have an algorithm for whole orders, and powers have one for whole exponents.
+        """
+        if (op.primitive.target or "").startswith("scipy.") or op.primitive.function is np.power:
+            return False
+        type = self._tape.types[op.result]
+        others = (self._tape.types[each].dtype for each in op.operands if each not in self._tape.constants)
+        uniform = "d" * len(op.operands) + "->d" in getattr(op.primitive.function, "types", ())
+        wide = type.dtype.kind in "fc" and type.dtype.itemsize > 2
+        return uniform and wide and bool(type.shape) and all(each.kind in "fc" for each in others)
 
     def _spelled(self, variable: int, value: Any) -> str | None:
         array = np.asarray(value)

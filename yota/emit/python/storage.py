@@ -111,7 +111,35 @@ class StoragePlanner:
         ]
 
     def _inherited(self) -> dict[int, int]:
-        """Results that are written over their operand, since nobody looks at that again."""
+        """Variables that are written over an operand of theirs, since nobody looks at that again.
+
+        These are updated arrays, and large results, whose arrays hold temporary values before them.
+        """
+        made = frozenset(op.result for unit in self.units for op in self._makers(unit))
+        found = self._updated()
+        ending = {each for each in self.tape.outputs if not self._is_small(each)}
+        # From the last unit to the first, so that a chain of operations has one array.
+        for position, unit in reversed([*enumerate(self.units)]):
+            op = unit.members[0].op
+            if not unit.is_op or op.result not in ending:
+                continue
+            if op.result not in found and op.result in made and has_out(op, self.types):
+                free = (each for each in self._may_replace(op) if each in made and self._ends(each, op, position))
+                if (source := next(free, None)) is not None:
+                    found[op.result] = source
+            if op.result in found:
+                ending.add(found[op.result])
+        computed = [variable for unit in self.units for variable in unit.results]
+        return {variable: found[variable] for variable in computed if variable in found}
+
+    def _ends(self, variable: int, op: Op, position: int) -> bool:
+        """Whether ``op`` at this position is the last to look at a variable, and does so at no view of it."""
+        seen = any(variable in self.roots[each] for each in op.operands if each != variable)
+        free = self.exact.isdisjoint((variable, op.result)) and not seen
+        return free and self.last[variable] == self.begin[position]
+
+    def _updated(self) -> dict[int, int]:
+        """Updated arrays that are written over what they were."""
         found: dict[int, int] = {}
         made: set[int] = set()
         # Pieces are added into what lies row by row alone: elsewhere a flat look at an array would be a copy.
@@ -137,11 +165,13 @@ class StoragePlanner:
         return found
 
     def _worthwhile(self, variable: int, stop: Mapping[int, int]) -> bool:
-        type = self.types[variable]
-        if isinstance(type.size, Extent):
+        if isinstance(self.types[variable].size, Extent):
             return False  # The workspace is made before sizes are known.
-        large = type.nbytes >= WORKSPACE_BYTES
-        return large and stop.get(variable, -1) < self.forever
+        return not self._is_small(variable) and stop.get(variable, -1) < self.forever
+
+    def _is_small(self, variable: int) -> bool:
+        type = self.types[variable]
+        return not isinstance(type.size, Extent) and type.nbytes < WORKSPACE_BYTES
 
     def _single_request(
         self, position: int, member: Member, inherits: Mapping[int, int], stop: Mapping[int, int]
@@ -248,7 +278,8 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
         if not unit.extent and (unit.is_kernel or not _is_statement(unit.members[0].op, tape))
         for operand in unit.operands
     }
-    kept = {*tape.outputs, *tape.names, *(guard.variable for guard in tape.guards), *storage.inherits}
+    inherited = (*storage.inherits, *storage.inherits.values())
+    kept = {*tape.outputs, *tape.names, *(guard.variable for guard in tape.guards), *inherited}
     found = set()
     written: dict[int, int] = {}
     """By the unit of a result that is written where it is used, the unit of the statement that it is written in."""

@@ -8,7 +8,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from yota.ir.tape import Op, Tape
-from yota.optimize.polynomials.system import Monomial, PolynomialSystem, Sum, Term, multiply, same_scale
+from yota.optimize.polynomials.system import (
+    Monomial,
+    PolynomialSystem,
+    Sum,
+    Term,
+    common,
+    multiply,
+    quotient,
+    same_scale,
+)
 
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negative", "square", "power"})
 
@@ -189,11 +198,54 @@ def imported(
     for op in ops:
         if op.result in roots:
             system.roots[op.result] = importer.terms[op.result]
+    _share_quotients(system)
     for each in system.sums.values():
         terms = each.alive()
         if len({monomial for _, monomial in terms}) < len(terms):
             each.terms = [*_merged(terms, each.ordered)]
     return system
+
+
+def _share_quotients(system: PolynomialSystem) -> None:
+    """Write quotients as products with others of the same denominator."""
+    found = _as_products(system)
+    if not found:
+        return
+    for atom in found:
+        del system.quotients[atom]
+
+    def written(term: Term) -> Term:
+        coefficient, monomial = term
+        kept = tuple([each for each in monomial if each[0] not in found])
+        for atom, exponent in monomial if len(kept) < len(monomial) else ():
+            if atom in found:
+                scale, factors = written(found[atom])
+                coefficient *= scale**exponent
+                kept = multiply(kept, tuple([(each, times * exponent) for each, times in factors]))
+        return coefficient, kept
+
+    system.quotients.update({atom: (written(a), written(b)) for atom, (a, b) in system.quotients.items()})
+    system.roots.update({variable: written(term) for variable, term in system.roots.items()})
+    for each in system.sums.values():
+        each.terms = [written(term) for term in each.alive()]
+
+
+def _as_products(system: PolynomialSystem) -> dict[int, Term]:
+    """Products that are equal to quotients; a factor of each is a quotient whose numerator is a part of its own."""
+    groups: dict[Term, list[int]] = {}
+    for atom, (_, bottom) in system.quotients.items():
+        groups.setdefault(bottom, []).append(atom)
+    found: dict[int, Term] = {}
+    for atoms in groups.values():
+        atoms.sort(key=lambda atom: -len(system.quotients[atom][0][1]))
+        for place, atom in enumerate(atoms):
+            coefficient, monomial = system.quotients[atom][0]
+            for other in atoms[place + 1 :]:
+                scale, part = system.quotients[other][0]
+                if part and scale in (1.0, coefficient) and common(monomial, part) == part:
+                    found[atom] = coefficient / scale, multiply(quotient(monomial, part), ((other, 1),))
+                    break
+    return found
 
 
 def _merged(terms: list[Term], ordered: bool) -> list[Term]:

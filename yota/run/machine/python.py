@@ -9,8 +9,11 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from types import CodeType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from yota.run.machine.signals import StaleTape
 
@@ -39,7 +42,7 @@ def load(source: Source) -> Callable[..., Any]:
         **source.constants,
     }
     exec(_named(getattr(source, "compiled", None) or code_of(source.text), filename), namespace)
-    function: Callable[..., Any] = namespace[source.entry]
+    function = _ignoring(namespace[source.entry])
     lines = source.text.splitlines(keepends=True)
     # A modification time of None keeps linecache.checkcache from dropping an entry without a file.
     linecache.cache[filename] = (len(source.text), None, lines, filename)
@@ -50,6 +53,32 @@ def load(source: Source) -> Callable[..., Any]:
     if "_pool" in namespace:
         _bound(namespace["_pool"])
     return function
+
+
+def _ignoring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function decorated by ``np.errstate``, whose calls set NumPy's context variable at once; others as they are.
+
+    The decorator takes more than half a microsecond, the context variable a third of that.
+    """
+    plain = getattr(function, "__wrapped__", None)
+    outside = copy_context()
+    with np.errstate(all="ignore"):
+        inside = copy_context()
+    changed = [each for each in inside if each not in outside or outside[each] is not inside[each]]
+    if plain is None or len(changed) != 1:
+        return function
+    (variable,) = changed
+    value, enter, leave = inside[variable], variable.set, variable.reset
+
+    @functools.wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = enter(value)
+        try:
+            return plain(*args, **kwargs)
+        finally:
+            leave(before)
+
+    return call
 
 
 @functools.lru_cache(1)
