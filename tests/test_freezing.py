@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse.linalg
@@ -38,6 +39,10 @@ def sparse_system(x):
     return np.sum(scipy.sparse.linalg.spsolve(matrix, np.ones(3)))
 
 
+def integral(x):
+    return scipy.integrate.quad(lambda t: np.exp(-x[0] * t**2) * x[1], 0.0, 2.0)[0]
+
+
 def banded_system(x):
     return np.sum(scipy.linalg.solve_banded((1, 1), np.stack([x, x + 3, x]), np.ones(3)))
 
@@ -60,6 +65,7 @@ CASES = {
     "scan": (lambda _: yota.gradient(lambda x: yota.scan(lambda c, t: (c * t, c), 0.5, x)[0]), (X,)),
     "sparse system": (lambda target: yota.value_and_grad(sparse_system, target=target), (X,)),
     "banded system": (lambda target: yota.value_and_grad(banded_system, target=target), (X,)),
+    "integral": (lambda target: yota.value_and_grad(integral, target=target), (X,)),
     "expressions": (lambda target: yota.lambdify(SYMBOLS, (SYMBOLS[1], (EXPRESSION, 2)), target=target), (X, 3.0)),
     "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
 }
@@ -184,11 +190,15 @@ def test_what_cannot_be_frozen_is_said(away, monkeypatch):
         yota.freeze(random)
     beside = yota.value_and_grad(lambda x: (np.sum(x), collections.defaultdict(int, a=x[0])), has_aux=True)
     beside(X)
-    with pytest.raises(ArgumentError, match="Pickle it as it is"):
+    with pytest.raises(ArgumentError, match=r"its result is a defaultdict.*Pickle it as it is"):
         yota.freeze(beside)
+    steep = yota.value_and_grad(lambda x: np.sum(np.sin(np.linspace(0.0, 1.0, 1_100_000)) * x[0]))
+    steep(X)
+    with pytest.raises(ArgumentError, match="more than 8 MB"):
+        yota.freeze(steep)
     solved = yota.value_and_grad(lambda x: scipy.optimize.brentq(lambda y: y**3 + x[0] * y - 1, 0.0, 2.0))
     solved(X)
-    with pytest.raises(ArgumentError, match=r"calls scipy\.optimize\.brentq, with functions of this process"):
+    with pytest.raises(ArgumentError, match=r"scipy\.optimize\.brentq holds functions"):
         yota.freeze(solved)
     monkeypatch.setenv("YOTA_CACHE", "off")
     function = yota.value_and_grad(lambda x: np.sum(x))

@@ -119,10 +119,12 @@ def _records(function: Any) -> Iterator[tuple[str, str]]:
 def _why(function: Any) -> str:
     if not function.info().compilations:
         return "nothing is compiled yet; call it with the argument types of the other processes, then freeze it"
-    reason = why_not_kept(with_receiver(function.recipe[1][0])[0])
-    hosts = (op.keyword("host") for op in function.tape.ops if op.name == "solved")
-    what = next(
-        (f"calls {host.name}, with functions of this process" for host in hosts),
-        "contains other objects or large arrays",
-    )
-    return reason or f"its compiled code {what}. Pickle it as it is; each process compiles it"
+    reason = why_not_kept(with_receiver(function.recipe[1][0])[0]) or next(_unsaved(function), "it is not kept")
+    return f"{reason}. Pickle it as it is; each process compiles it"
+
+
+def _unsaved(function: Any) -> Iterator[str]:
+    if function.journal.unsaved:
+        yield function.journal.unsaved
+    for part in function.journal.parts:
+        yield from _unsaved(part)

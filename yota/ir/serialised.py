@@ -14,7 +14,7 @@ from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.inputs import Input, Static
 from yota.ir.linear_solvers import Banded, Direct
-from yota.ir.location import Location, Span
+from yota.ir.location import Location, Span, where
 from yota.ir.primitive import Primitive
 from yota.ir.regions import Region
 from yota.ir.tape import Guard, Op, Tape
@@ -72,7 +72,10 @@ class _Writer:
         if value is None or kind in (bool, int, str):
             return value
         if kind is Op:
-            static = [[name, self.written(each)] for name, each in value.static]
+            try:
+                static = [[name, self.written(each)] for name, each in value.static]
+            except Unwritable as reason:
+                raise Unwritable(f"{where(value.location)}{reason}") from None
             location = self._once(value.location)
             found = self._shared.get(id(value.primitive))
             if found is None:
@@ -106,7 +109,9 @@ class _Writer:
         for name, marker in _MARKERS.items():
             if value is marker:
                 return ["m", name]
-        raise Unwritable(f"a {kind.__name__}")
+        raise Unwritable(
+            f"{getattr(value, 'name', f'a {kind.__name__}')} holds functions or other objects of this process"
+        )
 
 
 def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any] = ()) -> Any:
@@ -148,7 +153,7 @@ def _number(kind: str, value: Any) -> Any:
 
 def _bytes(value: np.ndarray) -> tuple[str, str]:
     if value.dtype.kind not in "biufc":
-        raise Unwritable(f"an array of {value.dtype}")
+        raise Unwritable(f"an array of {value.dtype} is no array of numbers")
     return value.dtype.str, base64.b64encode(value.tobytes()).decode("ascii")
 
 

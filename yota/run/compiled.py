@@ -91,14 +91,15 @@ class Journal:
     live: number of compilations since the compiled code was last dropped.
     latest: tape and source of the last compilation.
     records: records by key from which another process loads the same code; see `yota.run.persistent`.
+    unsaved: why the last compiled code has no record; empty if it has one, or could have one.
     parts: functions that it calls, which have journals of their own.
     awaited: functions that background compilation will replace by C code.
     """
 
-    __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")
+    __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target", "unsaved")
 
     def __init__(self, name: str, target: str) -> None:
-        self.name, self.target, self.live, self._again = name, target, 0, ""
+        self.name, self.target, self.live, self._again, self.unsaved = name, target, 0, "", ""
         self.awaited: set[Later] = set()
         self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
         self.latest: tuple[Tape | None, str] = None, ""
@@ -107,7 +108,7 @@ class Journal:
 
     def forget(self, why: str) -> None:
         """Note that all compiled code was dropped."""
-        self.live, self.latest, self._again = 0, (None, ""), why
+        self.live, self.latest, self._again, self.unsaved = 0, (None, ""), why, ""
         self.records.clear()
 
     @contextmanager

@@ -68,6 +68,7 @@ def find(name: str) -> Primitive:
 _FORMAT = "4"
 _MOST_BYTES = 1 << 23
 """Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""
+_TOO_LARGE = f"its constant arrays have more than {_MOST_BYTES >> 20} MB"
 _brought = Table(most=1_000)
 """Records of unpickled frozen functions, by key."""
 
@@ -110,7 +111,7 @@ def place_of(
     with contextlib.suppress(NoDigest, CodegenError, RecursionError):
         ask = functools.partial(_read, function, list(others), arguments.values)
         rest = digest_of([*_versions(), repr(options), repr(target), str(is_in_c(target))])
-        return Place(ask, rest, Store(folder() / "functions"), ask(), journal.records)
+        return Place(ask, rest, Store(folder() / "functions"), ask(), journal)
     return None
 
 
@@ -154,7 +155,7 @@ def _versions() -> list[str]:
 def _name(primitive: Primitive) -> str:
     found = reference(primitive)
     if found is None or find(found) is not primitive:
-        raise Unwritable(f"the function {primitive.name}")
+        raise Unwritable(f"the function {primitive.name} has no rule that another process finds")
     return found
 
 
@@ -166,14 +167,14 @@ class Place:
     rest: digest of everything else that the code depends on.
     store: the private cache.
     before: the data that the function read before it was traced.
-    records: stored or loaded records by key, for pickles.
+    journal: takes stored or loaded records by key, for pickles, or why there is none.
     """
 
     ask: Callable[..., Read]
     rest: str
     store: Store
     before: Read
-    records: Table
+    journal: Journal
 
     @property
     def _key(self) -> str:
@@ -196,7 +197,7 @@ class Place:
         with contextlib.suppress(ValueError, KeyError, TypeError, IndexError, EOFError):
             head = read(first, find, self.before.classes)
             found = self._made(head, lines, arguments) if lines else None
-            self.records.insert(self._key, record)
+            self.journal.records.insert(self._key, record)
             if found is None:
                 raise Instead(head["instead"])
             return *found, BROUGHT if brought else KEPT
@@ -206,7 +207,9 @@ class Place:
         """The record: the source, the tape's captured data, the part of the tape that each call needs, and the rest."""
         outside, (eager, late) = self.before.parts, lines
         tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
-        captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
+        captured, relied, fresh = (
+            [outside[each] if type(each) is int else each for each in several] for several in head["arrays"]
+        )
         contents = Contents.of((), relied, fresh)
         aux = rows = None
         if head["form"] is not None:
@@ -229,6 +232,7 @@ class Place:
         """Store a tape and its generated source, if another process can use them."""
         columns = [] if gradient.rows is None else [gradient.rows.columns]
         if sum(getattr(each, "nbytes", 0) for each in (*gradient.tape.constants.values(), *columns)) > _MOST_BYTES:
+            self.journal.unsaved = _TOO_LARGE
             return
 
         def record(after: Read) -> str:
@@ -258,13 +262,19 @@ class Place:
         self._keep(record)
 
     def _keep(self, record: Callable[[Read], str]) -> None:
-        with contextlib.suppress(NoDigest, Unwritable, OSError):
+        with contextlib.suppress(NoDigest, OSError):
             after = self.ask(ran=True)
             # Side effects of the trace must happen in each process.
-            if after.digest == self.before.digest:
+            if after.digest != self.before.digest:
+                self.journal.unsaved = "the function changes what it reads"
+                return
+            try:
                 made = record(after)
-                self.records.insert(self._key, made)
-                self.store.put(self._file, made)
+            except Unwritable as reason:
+                self.journal.unsaved = str(reason)
+                return
+            self.journal.records.insert(self._key, made)
+            self.store.put(self._file, made)
 
 
 def _bytes_of(text: str) -> np.ndarray:
@@ -272,14 +282,20 @@ def _bytes_of(text: str) -> np.ndarray:
     return np.frombuffer(marshal.dumps(code_of(text)), np.uint8)
 
 
-def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:
-    """Positions in the captured data of the inputs, of arrays whose content counts, and of arrays read at each call."""
+def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[Any]]:
+    """Positions in the captured data of the inputs, of arrays whose content counts, and of arrays read at each call.
+
+    An array that the function created itself, such as the nodes of an integral, stands for itself.
+    """
     places = {id(array): number for number, array in enumerate(parts)}
     owners = {id(owner_of(array)) for array in parts}
     relied = [get() for get, _ in gradient.contents.pairs]
     # An array that shares no memory with captured arrays was created by the function itself.
     relied = [array for array in relied if id(array) in places or id(owner_of(array)) in owners]
     several = gradient.captured, relied, [array for array, *_ in gradient.contents.forms]
-    if any(id(array) not in places for arrays in several for array in arrays):
-        raise Unwritable("a view of an array")
-    return [[places[id(array)] for array in arrays] for arrays in several]
+    if any(id(array) not in places and id(owner_of(array)) in owners for arrays in several for array in arrays):
+        raise Unwritable("it reads a view of an array from outside")
+    found = [[places.get(id(array), array) for array in arrays] for arrays in several]
+    if sum(each.nbytes for arrays in found for each in arrays if type(each) is not int) > _MOST_BYTES:
+        raise Unwritable(_TOO_LARGE)
+    return found

@@ -107,7 +107,7 @@ class ResultForm:
             return (type(self.shell), self.shell.name) if isinstance(self.shell, enum.Enum) else (self.shell,)
         keys = tuple(key for key, _ in self.parts)
         if not is_bare(self.shell):
-            raise Unwritable(f"a {type(self.shell).__name__}")
+            raise Unwritable(f"its result is a {type(self.shell).__name__}, which has more than its items")
         return type(self.shell), keys, tuple(part.written() for _, part in self.parts)
 
     @classmethod
