@@ -49,8 +49,8 @@ class Matrices(Differentiated):
     ) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(
-                f"wrt={wrt!r}: a matrix of derivatives needs a position or a name, or a tuple of them, as in wrt=(0, 1). "
-                "To evaluate it, call what is made: yota.jacobian(f)(x)"
+                f"wrt={wrt!r}: a matrix of derivatives needs a position or a name, or a tuple of them, as in "
+                "wrt=(0, 1). To evaluate it, call what is made: yota.jacobian(f)(x)"
             )
         super().__init__(function, wrt, target, dynamic=dynamic)
         self.wanted, self.options, self._matrix = wanted, (wanted,), matrix
