@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,11 @@ def regular(slope: Any, rest: Any, solution: Any, *more: Any, what: str, element
     what: the name of the solver.
     Raises DifferentiationError if the derivative is singular, or the solution none.
     """
+    if elementwise and isinstance(slope, float) and isinstance(solution, float):
+        # Numbers that pass need no arrays.
+        bound = _FAR * max(_FAR, abs(solution)) * abs(slope)
+        if slope and abs(slope) < math.inf and abs(rest) <= bound:
+            return slope
     slope_of, rest, solution = np.asarray(slope), np.ravel(rest), np.ravel(solution)
     if len(more) == 1:
         # Its product with what is left is an element of the step, or a sum of such.

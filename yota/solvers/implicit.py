@@ -42,6 +42,8 @@ class Host:
         self._inner, self._run = inner, run
         self.registry = None if inner.trace is None else inner.trace.registry
         self.types: tuple[TensorType, ...] = ()
+        self._numbers: tuple[type, ...] | None = None
+        """The types of the results, if all are Python's numbers."""
         self.chosen = 0
 
     def __repr__(self) -> str:
@@ -84,6 +86,8 @@ class Host:
             results = (*found.arrays, *found.ended, self.branch(found, values))
         except Missing:
             results = ()
+        if tuple(map(type, results)) == self._numbers:
+            return results
         # SciPy's first guess of a matrix holds whole numbers, what a search makes of it does not.
         if [np.shape(each) for each in results] != [type.shape for type in self.types] or not all(
             np.can_cast(np.asarray(each).dtype, type.dtype, "same_kind")
@@ -102,6 +106,7 @@ class Host:
         self.chosen = last[-1]
         results = (*(np.array(each) if np.ndim(each) else each for each in found.arrays), *last)
         self.types = tuple(map(type_of, results))
+        self._numbers = tuple(map(type, results)) if all(type(each) in (float, int) for each in results) else None
         operands = (*map(trace.lift, self._inner.read), *variables)
         traced = trace.record(primitive("solved"), operands, {"host": self}, results)
         for each, value in zip(traced[len(found.arrays) :], last, strict=True):

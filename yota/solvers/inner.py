@@ -130,6 +130,14 @@ class Function:
         fast.__name__, fast.__signature__ = call.__name__, self._signature  # type: ignore[attr-defined]
         return fast
 
+    def number(self, given: Sequence[Any], values: Sequence[Any]) -> int:
+        """The number of the branch; see `found`."""
+        if len(self.branches) == 1 and not self.branches[0].tape.guards:
+            given = [each if type(each) in (float, complex) else np.asarray(each)[()] for each in given]
+            if tuple(map(_kind, given)) == self.branches[0].kinds:
+                return 0
+        return self.found(given, values)[0]
+
     def found(self, given: Sequence[Any], values: Sequence[Any]) -> tuple[int, Any]:
         """The number of the branch, and the result.
 

@@ -35,7 +35,7 @@ class Root(Host):
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
-        return self._inner.functions[0].found([solution.arrays[0]], values)[0]
+        return self._inner.functions[0].number([solution.arrays[0]], values)
 
     def is_elementwise(self, equation: Tape) -> bool:
         """Whether each element of the solution has an equation of its own."""

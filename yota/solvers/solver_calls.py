@@ -154,6 +154,8 @@ def _has_none(value: Any) -> bool:
 
 
 def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Callback):
         return functions[value.number]
     if isinstance(value, _Place):
@@ -195,6 +197,7 @@ class Unavailable:
 
 
 _FIXED = (str, bytes, type(None))
+_PLAIN = frozenset((*_FIXED, bool, int, float))
 _DECIDING = ("success", "converged", "status", "ier")
 Path = tuple[Any, ...]
 
