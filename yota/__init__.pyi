@@ -3,7 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike
 from types import EllipsisType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
 
 from yota import distributed as distributed
 from yota import errors as errors
@@ -256,8 +258,12 @@ def vjp(f: Callable[..., _R], *args: Any, effort: _Effort, dynamic: bool = ...) 
 def vjp(f: Callable[..., _R], *args: Any, dynamic: bool) -> tuple[_R, _Pullback]: ...
 @overload
 def vjp(f: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, _Pullback]: ...
+
+# Where a function takes one number, its batch takes an array of them; its other arguments keep their types.
+
+@overload
 def batch(
-    f: Callable[..., Any],
+    f: Callable[Concatenate[np.float64, ...], Any],
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
@@ -267,6 +273,54 @@ def batch(
     strict: bool = False,
     dynamic: _Dynamic = False,
 ) -> Compiled[..., Any]: ...
+@overload
+def batch(
+    f: Callable[Concatenate[Any, np.float64, ...], Any],
+    *,
+    over: _Place | _Places | None = None,
+    axis: Literal[0, -1] = 0,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    target: _Target | None = None,
+    strict: bool = False,
+    dynamic: _Dynamic = False,
+) -> Compiled[..., Any]: ...
+@overload
+def batch(
+    f: Callable[Concatenate[Any, Any, np.float64, ...], Any],
+    *,
+    over: _Place | _Places | None = None,
+    axis: Literal[0, -1] = 0,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    target: _Target | None = None,
+    strict: bool = False,
+    dynamic: _Dynamic = False,
+) -> Compiled[..., Any]: ...
+@overload
+def batch(
+    f: Callable[Concatenate[Any, Any, Any, np.float64, ...], Any],
+    *,
+    over: _Place | _Places | None = None,
+    axis: Literal[0, -1] = 0,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    target: _Target | None = None,
+    strict: bool = False,
+    dynamic: _Dynamic = False,
+) -> Compiled[..., Any]: ...
+@overload
+def batch(
+    f: Callable[_P, Any],
+    *,
+    over: _Place | _Places | None = None,
+    axis: Literal[0, -1] = 0,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    target: _Target | None = None,
+    strict: bool = False,
+    dynamic: _Dynamic = False,
+) -> Compiled[_P, Any]: ...
 @overload
 def simplegrad(
     f: Callable[..., Any], *args: Any, target: _Target | None, strict: bool = ..., effort: _Effort = ...

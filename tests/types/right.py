@@ -34,6 +34,18 @@ def energy(x: Array) -> float:
     return float(x @ x)
 
 
+def area(width: float, height: np.float64) -> float:
+    return width * height
+
+
+def scaled(model: Model, scale: float) -> np.float64:
+    return model.loss(model.weights * scale)
+
+
+def power(w: Array, x: Array, *, power: int = 2) -> np.float64:
+    return np.float64(np.sum(w * x**power))
+
+
 def pair(x: Array) -> tuple[Array, Array]:
     return x, x**2
 
@@ -87,6 +99,10 @@ yota.vjp(energy, x, target="numpy")
 many = yota.batch(energy, over="x", axis=-1)(np.ones((3, 5)))
 many = yota.batch(loss, in_axes=(0, None), out_axes=0)(np.ones((5, 3)), x)
 text: str = yota.batch(energy).source
+many = yota.batch(area)(x, height=x)
+many = yota.batch(scaled)(model, x)
+many = yota.batch(lambda x: x**2)(x)
+many = yota.batch(power, in_axes=(0, None))(w=x, x=x, power=3)
 simple = yota.simplegrad(loss, x, x)
 value, by_w, by_x, _ = simple(x, x)
 text = simple.source

@@ -39,6 +39,8 @@ yota.vjp(loss, x)  # wrong
 yota.vjp(loss, x, x, target="gpu")  # wrong
 yota.batch(loss, target="gpu")  # wrong
 yota.batch(loss, axis=1)  # wrong
+yota.batch(loss)(x)  # wrong
+yota.batch(loss)(x, x, 2)  # wrong
 yota.simplegrad(loss, x)  # wrong
 yota.simplegrad(loss, x, x, target="gpu")  # wrong
 yota.trace(loss, x)  # wrong
