@@ -220,8 +220,42 @@ def hessian(
     effort: _Effort = "quick",
     dynamic: _Dynamic = False,
 ) -> Compiled[_P, tuple[_R, Any, Any]]: ...
+
+# The vector follows the arguments of ``f``; those that have defaults may be left out.
+
+@overload
 def hvp(
-    f: Callable[..., Any],
+    f: Callable[[Any], Any],
+    wrt: _Place = 0,
+    *,
+    target: _Target | None = None,
+    strict: bool = False,
+    effort: _Effort = "quick",
+    dynamic: _Dynamic = False,
+) -> Compiled[Concatenate[Any, Any, ...], Any]: ...
+@overload
+def hvp(
+    f: Callable[[Any, Any], Any],
+    wrt: _Place = 0,
+    *,
+    target: _Target | None = None,
+    strict: bool = False,
+    effort: _Effort = "quick",
+    dynamic: _Dynamic = False,
+) -> Compiled[Concatenate[Any, Any, Any, ...], Any]: ...
+@overload
+def hvp(
+    f: Callable[[Any, Any, Any], Any],
+    wrt: _Place = 0,
+    *,
+    target: _Target | None = None,
+    strict: bool = False,
+    effort: _Effort = "quick",
+    dynamic: _Dynamic = False,
+) -> Compiled[Concatenate[Any, Any, Any, Any, ...], Any]: ...
+@overload
+def hvp(
+    f: Callable[_P, Any],
     wrt: _Place = 0,
     *,
     target: _Target | None = None,

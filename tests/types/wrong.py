@@ -12,6 +12,10 @@ def loss(w: NDArray[np.float64], x: NDArray[np.float64], *, power: int = 2) -> n
     return np.float64(np.sum(w * x**power))
 
 
+def pair(x: NDArray[np.float64], scale: float = 1.0) -> np.float64:
+    return np.float64(scale * np.sum(x))
+
+
 x = np.ones(3)
 
 print(yota.nonsense)  # wrong
@@ -34,6 +38,8 @@ yota.jacobian(loss, target="gpu")  # wrong
 yota.hessian(loss)(x)  # wrong
 yota.hessian(loss, target="gpu")  # wrong
 yota.hvp(loss, target="gpu")  # wrong
+yota.hvp(loss)(x, x)  # wrong
+yota.hvp(pair)(x)  # wrong
 yota.jvp(loss, (x, x), (x, None), target="gpu")  # wrong
 yota.vjp(loss, x)  # wrong
 yota.vjp(loss, x, x, target="gpu")  # wrong
