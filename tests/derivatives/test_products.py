@@ -97,6 +97,30 @@ def test_long_arrays_stay_arrays() -> None:
     np.testing.assert_allclose(found[1:-1], 802.0 + 200.0 - 800.0)
 
 
+def falling(p: Any, trips: int = 10) -> Any:
+    """A substance that an enzyme uses up: ten rounds of ten steps of Heun each."""
+    amount, error = 2.0 * p[2], 0.0
+    for _ in range(trips):
+        for _ in range(10):
+            first = -p[0] * amount / (p[1] + amount)
+            middle = amount + 0.05 * first
+            amount = amount + 0.025 * (first - p[0] * middle / (p[1] + middle))
+        error = error + (amount - 0.3) ** 2
+    return error
+
+
+def test_few_long_trips_are_a_loop() -> None:
+    x, v = np.array([1.0, 0.5, 1.0]), np.array([0.5, -1.0, 2.0])
+    prepared, *_ = HessianProducts(falling, 0, Target(), dynamic=False).prepare((x, v), {})
+    once, *_ = HessianProducts(lambda p: falling(p, 1), 0, Target(), dynamic=False).prepare((x, v), {})
+    assert len(prepared.root.source.splitlines()) < 5 * len(once.root.source.splitlines())
+    step = 1e-30
+    slopes = [yota.jvp(falling, (x + 1e-6 * sign * v,), (np.eye(3)[k],))[1] for sign in (-1, 1) for k in range(3)]
+    np.testing.assert_allclose(yota.hvp(falling)(x, v), (np.array(slopes[3:]) - slopes[:3]) / 2e-6, rtol=1e-7)
+    inner = [falling(x + 1j * step * unit).imag / step for unit in np.eye(3)]
+    np.testing.assert_allclose(yota.gradient(falling)(x), inner, rtol=1e-12)
+
+
 def test_numbers_matrices_and_single_precision() -> None:
     assert yota.hvp(lambda x: x**3)(2.0, 1.5) == 18.0
     assert type(yota.hvp(lambda x: x**3)(2.0, 1.5)) is float

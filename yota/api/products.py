@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from yota.ir.tape import Tape
     from yota.tracing.record import Recording
     from yota.tracing.results import ResultForm
+    from yota.transform.rolling.periods import Worth
 
 
 @worded
@@ -94,6 +95,12 @@ class HessianProducts(Differentiated):
         # A negative position counts the function's own arguments, without the direction.
         place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
         super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)
+
+    def worth(self, target: Target) -> Worth | None:
+        """Lengths from which ops that repeat become a loop; the straight code of a product is several times as long."""
+        from yota.transform.rolling.periods import Worth
+
+        return super().worth(target) or (Worth(trips=8) if target.effort == "quick" else None)
 
     def recorded(
         self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
