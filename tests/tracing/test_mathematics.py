@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.special
 
 import yota
 from yota import errors
@@ -105,3 +106,26 @@ def test_results_are_numbers_of_pythons():
                 np.testing.assert_allclose(found, f(x), rtol=1e-6 if found.dtype == np.float32 else 1e-14)
     assert type(yota.grad(lambda x: math.sin(x), 0.5)[0]) is float
     assert yota.trace(lambda x: math.sqrt(x), 0.25)[1].types[2].weak
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("how", ["logaddexp", "reduce", "logsumexp"])
+def test_paths_of_probability_zero_add_nothing_to_a_gradient(how, target):
+    add = {
+        "logaddexp": np.logaddexp,
+        "reduce": lambda a, b: np.logaddexp.reduce(np.array([a, b])),
+        "logsumexp": lambda a, b: scipy.special.logsumexp(np.array([a, b])),
+    }[how]
+
+    def paths(x):
+        """The log of the elementary symmetric polynomial of degree 2 of exp(x)."""
+        found = np.array([0.0, -np.inf, -np.inf])
+        for each in x:
+            found = np.array([found[0], add(found[1], found[0] + each), add(found[2], found[1] + each)])
+        return found[2]
+
+    x = np.array([0.5, -1.0, 2.0, 0.25])
+    terms = np.exp(x[:, None] + x) * (1 - np.eye(4))
+    value, gradient = yota.value_and_grad(paths, target=target)(x)
+    np.testing.assert_allclose(value, np.log(terms.sum() / 2), rtol=1e-14)
+    np.testing.assert_allclose(gradient, 2 * terms.sum(axis=1) / terms.sum(), rtol=1e-13)

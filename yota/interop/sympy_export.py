@@ -400,6 +400,7 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
             found[read.function] = getattr(sympy, name, None) or functions().get(read.function)  # type: ignore[union-attr]
     flat = ("floor", "ceil", "trunc", "rint")
     found |= {name: each for name, each in functions().items() if name not in flat}
+    found["stop_gradient"] = lambda a: a
     found["where"] = lambda test, a, b: sympy.Piecewise((a, test), (b, True))
     found["fmax"], found["fmin"] = sympy.Max, sympy.Min
     # Symbols stand for finite numbers.

@@ -90,10 +90,11 @@ def _log_sum(
     if where is not True:
         array = np.where(where, array, np.asarray(-math.inf, array.dtype))
     axes = axes_of(axis, array.ndim)
-    largest = np.max(array, axis=axes, keepdims=True, initial=-math.inf)
-    shift = np.where(np.isfinite(largest), largest, np.zeros((), array.dtype))
-    total = log(np.sum(power(array - shift), axis=axes, keepdims=True)) + shift
-    return total if keepdims else np.squeeze(total, axis=axes)
+    zero, one = np.array([0, 1], array.dtype)
+    largest = array._trace.still(np.max(array, axis=axes, keepdims=True, initial=-math.inf))
+    total = np.sum(power(array - np.where(np.isfinite(largest), largest, zero)), axis=axes, keepdims=True)
+    result = log(np.where(largest == -math.inf, one, total)) + np.where(largest < math.inf, largest, zero)
+    return result if keepdims else np.squeeze(result, axis=axes)
 
 
 def _negated(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:

@@ -90,28 +90,23 @@ def _logsumexp(
     """Log of a weighted sum of exponentials, shifted by the largest exponent.
 
     Blanchard, Higham and Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, IMA Journal of Numerical
-    Analysis 41 (2021), section 1.
+    Analysis 41 (2021), section 1. The gradient is 0 where all exponents are -inf, and not NaN.
     """
     a = trace.traced(a)
-    shift = _finite_maximum(a, axis)
-    terms = np.exp(a - shift) if b is None else b * np.exp(a - shift)
-    total = np.sum(terms, axis=axis, keepdims=keepdims)
-    level = shift if keepdims else np.squeeze(shift, axis=axes_of(axis, a.ndim))
-    if return_sign:
-        return np.log(np.abs(total)) + level, np.sign(total)
-    return np.log(total) + level
-
-
-def _finite_maximum(a: Any, axis: Any) -> Any:
-    """The largest element, 0 where that is infinite or NaN; a shift, through which no derivative flows."""
-    largest = np.max(a, axis=axis, keepdims=True)
-    return np.where(np.isfinite(largest), largest, 0.0)
+    largest = trace.still(np.max(a, axis=axis, keepdims=True))
+    terms = np.exp(a - np.where(np.isfinite(largest), largest, 0.0))
+    total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
+    level = largest if keepdims else np.squeeze(largest, axis=axes_of(axis, a.ndim))
+    size = np.where(level == -np.inf, 1.0, np.abs(total) if return_sign else total)
+    result = np.log(size) + np.where(level < np.inf, level, 0.0)
+    return (result, np.sign(total)) if return_sign else result
 
 
 @records("scipy.special", "log_softmax")
 def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
     x = trace.traced(x)
-    shifted = x - _finite_maximum(x, axis)
+    largest = trace.still(np.max(x, axis=axis, keepdims=True))
+    shifted = x - np.where(np.isfinite(largest), largest, 0.0)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
