@@ -173,3 +173,29 @@ def test_linters_have_nothing_to_say() -> None:
             [sys.executable, "-m", *words, *map(str, files)], capture_output=True, text=True, cwd=ROOT, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+_LINTED = """
+import numpy as np
+
+COLUMNS = np.array([0, 2, 1, 2])
+
+
+def columns(x):
+    return np.sum(x[:, COLUMNS] ** 2)
+
+
+def extremes(x):
+    return np.max(x) - np.min(x)
+"""
+
+
+def test_linters_have_nothing_to_say_of_repeated_columns_and_of_extremes(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "sample.py").write_text(_LINTED)
+    for name, spec in (("columns", "x=float64[N,4]"), ("extremes", "x=float64[4]")):
+        words = ["generate", f"{tmp_path / 'sample.py'}:{name}", "--arg", spec, "-o", str(tmp_path / f"{name}_grad.py")]
+        assert main(words) == 0, capsys.readouterr()
+    files = [str(tmp_path / f"{name}_grad.py") for name in ("columns", "extremes")]
+    for words in (["ruff", "check", "--isolated"], ["mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache")]):
+        done = subprocess.run([sys.executable, "-m", *words, *files], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -10,7 +10,7 @@ import numpy as np
 from yota.emit.numpy_literals import brackets, is_whole, tuple_text
 from yota.emit.python.op_call import Call, owner
 from yota.ir.access_maps import pieces
-from yota.ir.indexing import GATHER, NEWAXIS, Index
+from yota.ir.indexing import GATHER, NEWAXIS, Index, pattern_shape
 from yota.ir.types import TensorType
 from yota.optimize.array_writes import meet
 
@@ -79,7 +79,7 @@ def _gathered_addition(
     """Adds at places where some are repeated.
 
     ``np.add.at`` is fast for flat arrays alone (4 to 12 times faster, measured), so rows are spread to elements, and
-    short rows are taken column by column.
+    short rows are taken column by column. Type checkers refuse slices among its indices.
     """
     shape, count = call.type.shape, len(arrays)
     (text, type), (first, found) = piece, arrays[0]
@@ -88,6 +88,10 @@ def _gathered_addition(
     leading = all(entry is GATHER for entry in index[:count])
     whole = all(is_whole(entry, extent) for entry, extent in zip(index[count:], shape[count:], strict=False))
     usual = leading and whole and len(index) == len(shape) and type.shape == spread + shape[count:]
+    alike = type.shape == pattern_shape(index, [array.shape for _, array in arrays], shape) and call.rows is None
+    if call.type.size and ":" in place and alike and not usual:
+        places = f"np.arange({math.prod(shape)!s}).reshape({', '.join(map(str, shape))}){place}"
+        return [f"np.add.at({out}.reshape(-1), {places}.reshape(-1), {text}.reshape(-1))"]
     if not usual or not call.type.size or (len(shape) == 1 and len(spread) == 1):
         return [f"np.add.at({out}, {_index_tuple(place)}, {text})"]
     if len(shape) == 2 and count == len(spread) == 1 and int(shape[1]) <= _SHORT_ROW and text.isidentifier():
