@@ -14,7 +14,7 @@ import numpy as np
 
 import yota
 from yota.errors import ArgumentError, YotaError
-from yota.ir.extents import extent_of
+from yota.ir.extents import Extent, extent_of
 from yota.ir.tape import Tape
 from yota.package.subject import Call, Subject, subject_of
 from yota.package.varying import Varying, separated
@@ -121,7 +121,14 @@ class Sized:
     ) -> tuple[Tape, tuple[Varying, ...]]:
         """What `separated` makes of ``tapes``, one for each size, with extents that have values at ``samples``."""
         samples = samples or self.large
-        return separated(tapes, self.samples, lambda extent: self.larger(extent.values, samples), negative=negative)
+        known: dict[tuple[int, ...], int] = {}
+
+        def larger(extent: Extent) -> int:
+            if extent.values not in known:
+                known[extent.values] = self.larger(extent.values, samples)
+            return known[extent.values]
+
+        return separated(tapes, self.samples, larger, negative=negative)
 
     def larger(self, values: Sequence[int], samples: Samples) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
@@ -176,7 +183,7 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
     shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
     extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
     trials.run([*call.literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
-    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), tuple(trials.largest()), few=few)
+    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), tuple(trials.largest), few=few)
 
 
 class _Trials:
@@ -248,10 +255,10 @@ class _Trials:
     def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
         names = self.samples.names
         small = {name: self._first + place for place, name in enumerate(names)}
-        yield from self.largest()
+        yield from self.largest
         for name in names:
             # What begins or ends below the largest size that is tried is found there.
-            top = max((size[name] for size in self.largest()), default=0)
+            top = max((size[name] for size in self.largest), default=0)
             near = {number + step for number in numbers for step in (0, 1) if number >= top}
             near |= set(numbers if self.branches.escaped else ())
             yield from ({**small, name: extent} for extent in sorted(near) if extent >= self._first)
@@ -259,14 +266,16 @@ class _Trials:
         for place, extent in enumerate(_LARGER if self.branches.escaped else ()):
             yield {**small, names[place % len(names)]: extent}
 
-    def largest(self) -> Iterator[dict[str, int]]:
+    @functools.cached_property
+    def largest(self) -> list[dict[str, int]]:
         """The largest sizes at which recording is quick: of the first name, and of all names together."""
         names = self.samples.names
         small = {name: self._first + place for place, name in enumerate(names)}
-        yield from self._quick({**small, names[0]: extent} for extent in _LARGER if extent <= _LARGEST)
+        found = self._quick({**small, names[0]: extent} for extent in _LARGER if extent <= _LARGEST)
         if len(names) > 1:
             together = [extent for extent in _LARGER if extent < _LARGEST]
-            yield from self._quick({name: each + 2 * place for place, name in enumerate(names)} for each in together)
+            found += self._quick({name: each + 2 * place for place, name in enumerate(names)} for each in together)
+        return found
 
     def _quick(self, sizes: Iterable[dict[str, int]]) -> list[dict[str, int]]:
         """The last of the sizes, in their order, at which recording is quick."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +49,9 @@ class General:
 
     def changed(self, change: Callable[[Extent], int]) -> Tape:
         """The tape with what ``change`` makes of extents."""
-        types = {variable: with_extents(type, change) for variable, type in self.tape.types.items()}
+        distinct = {id(type): type for type in self.tape.types.values()}
+        known = {each: with_extents(type, change) for each, type in distinct.items()}
+        types = {variable: known[id(type)] for variable, type in self.tape.types.items()}
         ops = tuple(replace(op, static=with_extents(op.static, change)) for op in self.tape.ops)
         guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.tape.guards)
         return replace(self.tape, types=types, ops=ops, guards=guards)
@@ -172,7 +175,8 @@ def elements(general: General, size: Mapping[str, int], op: int = _OP) -> int:
 
     op: how many count as much as an op which is recorded.
     """
-    found: int = sum(math.prod(_at(type.shape, size)) for type in general.tape.types.values())
+    shapes = Counter(type.shape for type in general.tape.types.values())
+    found: int = sum(count * math.prod(_at(shape, size)) for shape, count in shapes.items())
     return found + op * sum(_recorded(each, size) for each in general.tape.ops) + _copied(general, size)
 
 
