@@ -41,7 +41,12 @@ Path = tuple[Any, ...]
 LIBRARIES = ("yota", "numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
 """Objects of these packages are never structures."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
-_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, types.FunctionType))
+_PLAIN = frozenset(
+    (
+        *(bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, np.ufunc),
+        *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
+    )
+)
 """Types without parts, among those of most values."""
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
 

@@ -137,3 +137,17 @@ def test_an_import_inside_of_the_function_draws_nothing():
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[0.25 0.25]\n"
+
+
+def test_the_second_of_a_normal_pair_is_a_draw():
+    # It lies beside the words of the generator, which do not change.
+    np.random.seed(3)
+    np.random.normal()
+    with pytest.raises(yota.errors.TracingError, match="draws random numbers"):
+        yota.grad(lambda x: np.sum(x * np.random.normal()), np.ones(3))
+
+
+def test_a_generator_in_a_structure_that_the_function_captures():
+    held = {"inner": [np.random.default_rng(0)]}
+    with pytest.raises(yota.errors.TracingError, match="a captured Generator"):
+        yota.trace(lambda x: np.sum(x * held["inner"][0].normal()), np.ones(3))

@@ -16,7 +16,7 @@ from yota.run.derivatives.inside import record
 from yota.run.device import on_host
 from yota.run.playing import compile, play
 from yota.tape_methods import proofs
-from yota.tracing.captured.captured import Captured
+from yota.tracing.captured.captured import reached_generators
 from yota.tracing.intercept import recorded
 from yota.tracing.source_lines import users_frames
 
@@ -126,7 +126,7 @@ def _recorded(
         registry=registry(),
         primitives=primitives,
         reads=reads,
-        generators=Captured(function).generators(args),
+        generators=reached_generators(function, args),
         statics=arguments.statics,
     )
     return found.value, found.tape

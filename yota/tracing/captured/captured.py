@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from yota.structures import flatten
+from yota.structures import children
 from yota.tracing.captured.checks import Fingerprint, State, same
 from yota.tracing.captured.mentions import Observed, mentions
 from yota.tracing.captured.reach import Reach
 from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
+from yota.tracing.randomness import is_generator
+
+_PLAIN = frozenset(
+    (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, types.FunctionType, type)
+)
+"""Types that hold nothing, among those of most values."""
 
 
 class Captured:
@@ -108,9 +115,7 @@ class Captured:
 
     def generators(self, arguments: Iterable[Any] = ()) -> list[Any]:
         """The generators of random numbers among captured data and ``arguments``."""
-        from yota.tracing.randomness import is_generator
-
-        return list(filter(is_generator, [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]))
+        return generators([*self.parts(), *arguments])
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured equal data, such as a lambda that is created again."""
@@ -134,3 +139,24 @@ class Captured:
             return True
         self._settle_merged(now)  # other objects, of equal value
         return False
+
+
+def generators(values: Iterable[Any]) -> list[Any]:
+    """The generators of random numbers among values and the parts of structures."""
+    pending, seen, found = list(values), dict[int, Any](), []
+    while pending:
+        each = pending.pop()
+        if type(each) not in _PLAIN and id(each) not in seen:
+            seen[id(each)] = each
+            if is_generator(each):
+                found.append(each)
+            else:
+                pending += [part for _, part in children(each) or ()]
+    return found
+
+
+def reached_generators(function: Callable[..., Any], arguments: Iterable[Any]) -> list[Any]:
+    """The generators of random numbers that a function can reach, and those among its arguments."""
+    reach = Reach()
+    reach.take([function])
+    return generators([*reach.variables(), *reach.defaults, *arguments])

@@ -83,6 +83,7 @@ class Reach:
         self.followed = 0
         self._taken: set[tuple[str, int, str]] = set()
         self._names: dict[type, dict[str, Any]] = {}
+        self._foreign: dict[str, bool] = {}
 
     def take(self, roots: Iterable[Any]) -> None:
         """Add what ``roots`` read: functions, classes, modules, objects, and structures of them."""
@@ -116,7 +117,16 @@ class Reach:
     def _is_foreign(self, value: Any) -> bool:
         """Whether an object belongs to Python or to an installed package."""
         package = package_of(value)
-        return is_library(package) or is_installed_file(getattr(sys.modules.get(package), "__file__", None) or "")
+        found = self._foreign.get(package)
+        if found is None:
+            file = getattr(sys.modules.get(package), "__file__", None) or ""
+            found = self._foreign[package] = is_library(package) or is_installed_file(file)
+        return found
+
+    def variables(self) -> list[Any]:
+        """What variables and attributes hold now."""
+        found = [content(owner) for kind, owner, _ in self.dependencies if kind == "cell"]
+        return found + [owner.get(name, ABSENT) for kind, owner, name in self.dependencies if kind == "entry"]
 
     def _visit(self, value: Any) -> Iterable[Any]:
         if isinstance(value, (types.FunctionType, Running, types.ModuleType, type)):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
 from yota.rules.language.statics import axes_of
 from yota.tracing.creation import filled
 from yota.tracing.implementations import implements
-from yota.tracing.memory import laid_as
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.numpy.coefficients import trimmed, trims_coefficients
 from yota.tracing.trace import Trace
+from yota.tracing.tracer import Tracer
 from yota.tracing.untyped import np
-from yota.tracing.views import Look, derived
+from yota.tracing.views import UNREAD, Look, derived
 
 _STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": "min"}
 
@@ -253,17 +254,76 @@ def _windows(
     x = trace.traced(x)
     extents = tuple(window_shape) if isinstance(window_shape, (tuple, list)) else (window_shape,)
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    places = [axes_of(each, x.ndim)[0] for each in axes]
+    places = tuple(axes_of(each, x.ndim)[0] for each in axes)
+    # NumPy raises the errors.
+    plain = np.lib.stride_tricks.sliding_window_view(x._value(), extents, places)
+    read = Look(functools.partial(_gathered, extents, places, (slice(None),) * x.ndim))
+    if type(x) is not Tracer or trace.sizes is not None or len(set(places)) < len(places) or not plain.size:
+        return derived(x, read)
+    found = _Windows(trace, UNREAD, x, read)
+    found._kept = extents, places, plain.shape
+    return found
 
-    def gathered(x: Any) -> Any:
-        strides = x._value().strides
-        for place, extent in zip(places, extents, strict=True):
-            windows = np.lib.stride_tricks.sliding_window_view(np.arange(x.shape[place]), extent)
-            x = np.moveaxis(np.take(x, windows, axis=place), place + 1, -1)
-        if places:
-            # Windows share elements, and so may be copied where they are reshaped.
-            strides = (*strides, *(strides[place] for place in places))
-            trace.values[x._variable] = laid_as(x._value(), strides)
-        return x
 
-    return derived(x, Look(gathered))
+def _gathered(extents: tuple[int, ...], places: tuple[int, ...], kept: tuple[slice, ...], x: Any) -> Any:
+    """The windows of ``x``, of which ``kept`` says by axis which ones; their value lies where that of ``x`` does."""
+    value = x._value()
+    for place, extent in zip(places, extents, strict=True):
+        starts = np.arange(x.shape[place] - extent + 1)[kept[place]]
+        x = np.moveaxis(np.take(x, starts[:, None] + np.arange(extent), axis=place), place + 1, -1)
+    if places:
+        # Windows share elements, and so may be copied where they are reshaped.
+        laid = np.lib.stride_tricks.sliding_window_view(value, extents, places)[kept]
+        x = x._trace.wrap(x._trace.rearranged(x._current(), laid), laid)
+    return x
+
+
+class _Windows(Tracer):
+    """All windows of an array, which are many times its size: slices of them make only those that they take."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, trace: Trace, variable: int, base: Tracer | None = None, read: Any = None) -> None:
+        super().__init__(trace, variable, base, read)
+        self._kept: Any = None
+
+    def _is_unread(self) -> bool:
+        return self._variable == UNREAD and self._kept is not None and np.shape(self._base) == self._base_shape
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        value = None if self._is_unread() else self._trace.values.get(self._current())
+        return np.ndarray if value is None else type(value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        found: tuple[int, ...] = self._kept[2] if self._is_unread() else super().shape
+        return found
+
+    @shape.setter
+    def shape(self, extents: Any) -> None:
+        raise self._trace.refuse("setting the shape of a view is not supported.", "Use .reshape(...).")
+
+    def __getitem__(self, index: Any) -> Any:
+        kept = self._slices(index if isinstance(index, tuple) else (index,)) if self._is_unread() else None
+        if kept is None or self._base is None:
+            return super().__getitem__(index)
+        extents, places, _ = self._kept
+        return derived(self._base, Look(functools.partial(_gathered, extents, places, kept)))
+
+    def _slices(self, index: tuple[Any, ...]) -> tuple[slice, ...] | None:
+        """By axis of the array, the windows that an index takes; None if it does something else too."""
+        given = [each for each in index if each is not Ellipsis]
+        if not all(type(each) is slice and _is_plain(each) for each in given) or len(given) < len(index) - 1:
+            return None
+        _, places, shape = self._kept
+        front = next((place for place, each in enumerate(index) if each is Ellipsis), len(given))
+        given[front:front] = [slice(None)] * (len(shape) - len(given))
+        fixed = [each for place, each in enumerate(given) if place not in places]
+        ndim = len(shape) - len(places)
+        return tuple(given[:ndim]) if len(given) == len(shape) and all(each == slice(None) for each in fixed) else None
+
+
+def _is_plain(entry: slice) -> bool:
+    return all(each is None or type(each) is int for each in (entry.start, entry.stop, entry.step))
