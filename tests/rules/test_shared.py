@@ -14,11 +14,14 @@ from yota.ir.types import TensorType
 from yota.optimize import inline
 from yota.rules.language.model import Call, Literal
 from yota.rules.proof.checker import prove_file
+from yota.rules.proof.mutants import detected, mutants, without_effect
 from yota.rules.proof.partials import shared
 from yota.rules.registry import registry
 
 FUNCTIONS = {
     "tanh": (np.tanh, mpmath.tanh, lambda x: mpmath.sech(x) ** 2),
+    "sinh": (np.sinh, mpmath.sinh, mpmath.cosh),
+    "cosh": (np.cosh, mpmath.cosh, mpmath.sinh),
     "expit": (scipy.special.expit, lambda x: 1 / (1 + mpmath.exp(-x)), lambda x: mpmath.sech(x / 2) ** 2 / 4),
     "log_expit": (scipy.special.log_expit, lambda x: -mpmath.log1p(mpmath.exp(-x)), lambda x: 1 / (1 + mpmath.exp(x))),
     "softplus": (
@@ -31,7 +34,9 @@ SIZES = [1e-300, 1e-9, 0.2, 0.624, 0.626, 1.0, 3.0, 19.0, 40.0, 300.0]
 POINTS = np.array([*SIZES, *(-size for size in SIZES)] * 4)
 
 
-@pytest.mark.parametrize(("name", "target"), [*((name, "numpy") for name in FUNCTIONS), ("tanh", "c")])
+@pytest.mark.parametrize(
+    ("name", "target"), [*((name, "numpy") for name in FUNCTIONS), *((name, "c") for name in ("tanh", "sinh", "cosh"))]
+)
 def test_value_and_slope_keep_their_digits(name, target):
     function, exact, rate = FUNCTIONS[name]
 
@@ -54,10 +59,9 @@ def test_the_part_is_computed_once():
     text = str(yota.generate(loss, {"x": "float64[200]"}))
     before, after = re.sub(r"# .*", "", text).split("def _loss_value_and_gradient")
     assert "np.exp(" not in before.split("def _loss(")[1]
-    assert after.count("np.exp(") == after.count("np.log1p(") == 1
-    assert "np.logaddexp(" not in after
-    # More ops than a call of NumPy saves.
-    assert "np.tanh(" in after
+    # The logarithm with its slope takes one exponential, and so does the hyperbolic tangent.
+    assert after.count("np.exp(") == 2 and after.count("np.log1p(") == 1
+    assert "np.logaddexp(" not in after and "np.tanh(" not in after
 
 
 def inlined(*functions, dtype=np.float64, strict=False):
@@ -75,6 +79,28 @@ def test_only_what_shares_a_part_is_rewritten():
     assert "tanh" not in inlined("tanh", "_sech")
     assert "tanh" in inlined("tanh", "_sech", strict=True)
     assert "tanh" in inlined("tanh", "_sech", dtype=np.complex128)
+
+
+def test_a_hyperbolic_function_and_its_slope_take_one_exponential():
+    for one, other in (("sinh", "cosh"), ("cosh", "sinh")):
+        function = getattr(np, one)
+        assert calls(function, "np.exp") == 1
+        assert calls(function, f"np.{one}") == calls(function, f"np.{other}") == 0
+    assert inlined("sinh") == ["sinh"]
+    assert inlined("sinh", "cosh", dtype=np.complex128) == ["sinh", "cosh"]
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hyperbolic_functions_overflow_where_their_values_do(dtype, target):
+    last = np.float32(89.4) if dtype == np.float32 else 710.47
+    x = np.array([last, -last, 2 * last, -2 * last, np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-30] * 7, dtype)
+    for function in (np.sinh, np.cosh):
+        both = yota.value_and_grad(lambda x: (np.sum(function(x)), function(x)), has_aux=True, target=target)  # noqa: B023
+        (_, value), _ = both(x)
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(value, function(x), rtol=8 * np.finfo(dtype).eps)
+            assert np.array_equal(np.signbit(value), np.signbit(function(x)))
 
 
 def test_strict_values_have_numpys_bits():
@@ -108,12 +134,20 @@ def test_locals_of_a_users_rule(tmp_path):
     assert not prove_file(path).held
 
 
-@pytest.mark.parametrize("name", ["tanh", "_sech", "_logistic", "logaddexp", "expit"])
+@pytest.mark.parametrize("name", ["tanh", "sinh", "cosh", "_sech", "_logistic", "logaddexp", "expit"])
 def test_a_fault_in_the_form_is_found(name):
     (rule,) = registry().rules(name)
     assert all(each.held for each in shared(rule, registry(), 12))
     wrong = replace(rule, shared={"y": Call("multiply", (Literal(1 + 1e-14), rule.shared["y"]))})
     assert not all(each.held for each in shared(wrong, registry(), 12))
+
+
+def test_a_fault_of_a_form_that_no_value_shows_is_listed():
+    (rule,) = registry().rules("sinh")
+    missed = [each for each in mutants(rule, registry()) if each.left == "y" and not detected(each, registry())]
+    assert [without_effect(each, rule, registry()) for each in missed] == ["the form has the same values"]
+    wrong = replace(missed[0], rule=replace(rule, shared={"y": Call("multiply", (Literal(2), rule.shared["y"]))}))
+    assert without_effect(wrong, rule, registry()) == ""
 
 
 def test_a_form_with_another_zero_is_found():

@@ -207,13 +207,13 @@ def without_effect(mutant: Mutant, rule: Rule, known: Registry) -> str:
         calls = specimens(rule, known)
         same = all(_same_adjoints(mutant.rule, rule, specimen, known) for specimen in calls)
         return f"all {len(calls)} calls give the same adjoints" if same else ""
+    if mutant.left in rule.results:
+        return "the form has the same values" if partials.equal(rule, mutant.rule, mutant.left, known) else ""
     place = next(points(rule, known, 1))
     found = results(rule, list(place.values()), defaults(rule), known)
     number = rule.results.index(mutant.left[2:].partition(",")[0])
     if found[number].dtype.kind not in "fc":
         return "the result is a whole number, of which nobody asks for a derivative"
-    if mutant.left in rule.results:
-        return "the form has the same values" if partials.equal(rule, mutant.rule, mutant.left, known) else ""
     allowed = max(partials.allowance(rule)[0] * 2.0**-52, 1e-12)
     result, name = (part.strip() for part in mutant.left[2:-1].split(","))
     inside, outside = _telling(rule, result, name, known)
