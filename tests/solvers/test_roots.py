@@ -89,6 +89,19 @@ def test_newton_by_elements_and_complex():
     assert slope == pytest.approx(np.conj(a ** (-2 / 3) / 3), rel=1e-10)
 
 
+def test_further_arguments_in_a_list():
+    def f(a):
+        roots = optimize.newton(lambda x, b, c: x**3 + b * x - c, np.ones(2), args=[a, 2 * a], tol=1e-14)
+        return np.sum(roots * np.array([1.0, 3.0]))
+
+    def slope(a):
+        x = float(mpmath.findroot(lambda x: x**3 + a * x - 2 * a, 1.0))
+        return (2 - x) / (3 * x**2 + a)
+
+    _, gradient = yota.grad(f, np.array([0.7, 1.9]))
+    np.testing.assert_allclose(gradient[0], [slope(0.7), 3 * slope(1.9)], rtol=1e-10)
+
+
 def test_solvers_within_solvers():
     def outer(a, b):
         return optimize.brentq(lambda x: x**3 - a - optimize.brentq(lambda y: y**2 - b * x - 0.1, 0, 20), 0, 10)

@@ -135,6 +135,15 @@ def _selected_windows(x):
     return total + np.sum(planes[::2, 1:] ** 2) + np.sum(planes[..., 1] ** 3) + np.sum(some.reshape(-1) * x[4, :4])
 
 
+def _resized(x):
+    longer, shorter, matrix = x[0] ** 2, np.sin(x[1]), x * 1.0
+    longer.resize(7)
+    longer[6] = x[2, 2] * 3
+    shorter.resize((1, 2))
+    matrix.resize(4, 8, refcheck=False)
+    return np.sum(longer * np.arange(7.0)) + np.sum(shorter) + np.sum(matrix**3 * np.arange(32.0).reshape(4, 8))
+
+
 def _turned(x):
     y = x * 1.0
     np.einsum("ij->ji", y)[0] = x[1]
@@ -151,7 +160,7 @@ def _diagonals_of_a_stack(x):
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(
-    "f", [_written_diagonal, _read_diagonal, _windows, _selected_windows, _turned, _diagonals_of_a_stack]
+    "f", [_written_diagonal, _read_diagonal, _windows, _selected_windows, _resized, _turned, _diagonals_of_a_stack]
 )
 def test_views_by_several_ops_follow_writes(f, strict):
     x = np.random.default_rng(0).normal(size=(5, 5))
@@ -162,6 +171,30 @@ def test_views_by_several_ops_follow_writes(f, strict):
         (f(x + step * unit.reshape(5, 5)) - f(x - step * unit.reshape(5, 5))) / (2 * step) for unit in np.eye(25)
     ]
     np.testing.assert_allclose(gradient.ravel(), expected, atol=1e-7)
+
+
+def test_what_is_shared_is_not_resized():
+    def of_argument(x):
+        x.resize(2)
+        return np.sum(x)
+
+    def of_viewed(x):
+        y = x * 1.0
+        view = y[1:]
+        y.resize(2)
+        return np.sum(view)
+
+    def of_view(x):
+        view = (x * 1.0)[1:]
+        view.resize(1)
+        return np.sum(view)
+
+    for f in (of_argument, of_viewed, of_view):
+        x = np.arange(5.0)
+        with pytest.raises(ValueError, match="cannot resize"):
+            f(x)
+        with pytest.raises(ValueError, match="cannot resize"):
+            yota.grad(f, x)
 
 
 def test_windows_that_slices_leave_out_are_not_made():

@@ -22,6 +22,10 @@ class _Place:
         self.number = number
 
 
+_UNPACKING = ("newton", "solve_ivp")
+"""Solvers that pass the items of a list ``args`` as arguments; to others a list is one argument."""
+
+
 class Callback:
     """Stands for a function among arguments."""
 
@@ -60,7 +64,8 @@ class Call:
         self.inner = Inner(trace)
         self.others: list[Any] = []
         more = self.arguments.get("args")
-        more = () if more is None else more if isinstance(more, tuple) else (more,)
+        unpacks = isinstance(more, list) and self.original.__name__ in _UNPACKING
+        more = () if more is None else tuple(more) if unpacks or isinstance(more, tuple) else (more,)
         if "args" in self.arguments:
             self.arguments["args"] = ()
         if before is not None:

@@ -207,7 +207,7 @@ def _refused(name: str) -> Any:
     return property(refuse)
 
 
-for _name in "byteswap ctypes data dump dumps getfield resize setfield tofile".split():
+for _name in "byteswap ctypes data dump dumps getfield setfield tofile".split():
     setattr(ArrayMethods, _name, _refused(_name))
 
 

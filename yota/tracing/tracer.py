@@ -173,6 +173,10 @@ class Tracer(ArrayMethods):
             raise AttributeError("Incompatible shape for in-place modification: the elements do not lie in this order.")
         self._variable = found._current()
 
+    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
+        """See `numpy.ndarray.resize`: other extents in place, with zeros where elements are missing."""
+        views.resize(self, new_shape[0] if len(new_shape) == 1 else new_shape, refcheck)
+
     @property
     def flat(self) -> Any:
         """Elements in C order, to be read and written."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -226,6 +229,29 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
         result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
     _assign(tracer, result._variable)
     trace.written = tracer if tracer._base is None and not arrays else None
+
+
+def resize(tracer: Tracer, extents: Any, refcheck: bool) -> None:
+    """Give an array other extents in place: its elements in their order, and zeros after them.
+
+    An argument is the caller's too.
+    """
+    _refuse_outer(tracer)
+    value = tracer._value()
+    is_shared = any(is_tracer(each) and each._base is tracer for each in gc.get_referrers(tracer))
+    if tracer._base is not None or is_shared or (refcheck and id(tracer) in tracer._trace.arguments):
+        raise ValueError("cannot resize an array that references or is referenced\nby another array in this way.")
+    if not value.flags.c_contiguous or not isinstance(value, np.ndarray):
+        raise tracer._trace.refuse("resizing this array in place is not supported.", "Use np.resize.")
+    if extents is None:
+        return
+    shape = tuple(map(operator.index, extents)) if isinstance(extents, (tuple, list)) else (operator.index(extents),)
+    count = math.prod(shape)
+    elements: Any = shaped(tracer, (tracer.size,))
+    more = np.zeros(max(count - tracer.size, 0), tracer.dtype)
+    longer: Any = np.concatenate([elements[:count], more])
+    tracer._variable = shaped(longer, shape)._variable
+    tracer._trace.written = None
 
 
 def _without_leading(value: Any, entries: Index, arrays: list[Any]) -> Any:
