@@ -156,6 +156,22 @@ def test_a_standalone_module() -> None:
     same_bits(module.f(x), f(x))
 
 
+@pytest.mark.parametrize("rows", [5, 40])
+def test_matrices_by_columns_from_outside(rows: int) -> None:
+    X = np.column_stack([np.ones(rows), np.linspace(0.0, 1.0, rows), np.sin(np.arange(rows))])
+    by_columns = np.asfortranarray(X**2)
+
+    def f(b: Any) -> Any:
+        weights = np.exp(X @ b)
+        return np.sum(np.linalg.inv(X.T @ (X * weights[:, None])) @ (X.T @ weights)) + np.sum(by_columns @ b)
+
+    module = loaded(str(yota.generate(f, (np.zeros(3),), strict=True, name="f")))
+    compiled = yota.value_and_grad(f, strict=True)
+    for b in np.random.default_rng(1).normal(size=(40, 3)):
+        for value in (module.f(b), module.f_value_and_gradient(b)[0], compiled(b)[0]):
+            same_bits(value, f(b))
+
+
 STEPS = [
     "{a} + {b}",
     "{a} * {b}[::-1]",

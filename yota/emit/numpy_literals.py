@@ -190,8 +190,8 @@ class Constants:
         if array.size == 0:
             text = f"np.zeros({shape_text(array.shape)}, {dtype_text(array.dtype)})"
         else:
-            rows = _rows(array)
-            text = f"np.array({rows}, {dtype_text(array.dtype)})"
+            array, turned = by_rows(array)
+            text = f"np.array({_rows(array)}, {dtype_text(array.dtype)}){turned}"
         name = self._names.fresh(self._tape.names.get(variable, UNNAMED))
         self.lines.append(f"{name} = {text}")
         return name
@@ -207,6 +207,12 @@ class Constants:
             return infer(op.primitive, tuple(types), op.static) == self._tape.types[op.result]
         except (TapeError, TypeError, ValueError):
             return False
+
+
+def by_rows(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], str]:
+    """An array, transposed if columns are contiguous, and text that transposes it back: BLAS rounds by the layout."""
+    columns_first = array.flags.f_contiguous and not array.flags.c_contiguous
+    return (array.T, ".T") if columns_first else (array, "")
 
 
 def _rows(array: np.ndarray[Any, Any]) -> str:

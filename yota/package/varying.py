@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.emit.names import Names
-from yota.emit.numpy_literals import UNNAMED, dtype_argument, dtype_text, scalar
+from yota.emit.numpy_literals import UNNAMED, by_rows, dtype_argument, dtype_text, scalar
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, with_extents
 from yota.ir.tape import Tape
@@ -68,6 +68,7 @@ class Constants:
 
     def _listed(self, hint: str, value: np.ndarray[Any, Any]) -> str:
         """An array whose elements stand in a string, many to a line."""
+        value, turned = by_rows(value)
         flat = np.ascontiguousarray(value).ravel()
         if value.dtype.kind == "c":
             flat = flat.view(np.dtype(f"f{value.dtype.itemsize // 2}"))
@@ -75,12 +76,13 @@ class Constants:
             flat = flat.view(np.int8)
         words = " ".join(str(item) for item in flat.tolist())
         rows = textwrap.wrap(words, _COLUMNS, break_long_words=False, break_on_hyphens=False)
-        key = f"{words} {value.dtype} {value.shape}"
+        key = f"{words} {value.dtype} {value.shape} {turned}"
         if key not in self._known:
             table, name = self._fresh(f"{hint}_text"), self._fresh(hint)
             made = f"np.array({table}.split(), {dtype_text(flat.dtype)})"
             made += f".view({dtype_text(value.dtype)})" if flat.dtype != value.dtype else ""
             made += f".reshape({', '.join(map(str, value.shape))})" if value.ndim != 1 else ""
+            made += turned
             self.lines += ["\n".join([f'{table} = """', *rows, '"""']), f"{name} = {made}"]
             self._known[key] = name
         return self._known[key]

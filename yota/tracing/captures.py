@@ -81,7 +81,7 @@ class Captures:
         # By bits, which tell 0.0 from -0.0.
         if known is not None and known[1].shape == value.shape and known[1].tobytes() == native.tobytes():
             return known[2]
-        snapshot = frozen(_array(native, order="C"))
+        snapshot = frozen(_array(native, order="K"))
         fresh = self._seen is not None and known is None
         if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
             return self._input(value, snapshot)
