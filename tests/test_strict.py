@@ -172,6 +172,17 @@ def test_matrices_by_columns_from_outside(rows: int) -> None:
             same_bits(value, f(b))
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_contractions_whose_slope_has_another_layout(target: str) -> None:
+    def f(a: Any, b: Any) -> Any:
+        return np.sum(np.einsum("cijkl,ockl->oij", a, b))
+
+    compiled = yota.value_and_grad(f, strict=True, target=target)
+    for seed in range(20):
+        a, b = (np.random.default_rng(seed).normal(size=shape) for shape in ((1, 6, 6, 3, 3), (3, 1, 3, 3)))
+        same_bits(compiled(a, b)[0], f(a, b))
+
+
 STEPS = [
     "{a} + {b}",
     "{a} * {b}[::-1]",

@@ -61,8 +61,8 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     tape = normalised(tape, _first(tape, strict))
     kept = _first(tape, strict)
     tape, stored = small_as_sums(as_products(tape, kept), kept)
-    kept = _first(tape, strict)
     tape = in_place(read_where_written(tape))
+    kept = _first(tape, strict)
     outside = frozenset(op.result for op in tape.ops if op.result in kept and not _is_exact(tape, op))
     # Of numbers, arguments that are results too become results of the kernel.
     single = with_single_items(tape)
