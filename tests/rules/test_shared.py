@@ -59,9 +59,10 @@ def test_the_part_is_computed_once():
     text = str(yota.generate(loss, {"x": "float64[200]"}))
     before, after = re.sub(r"# .*", "", text).split("def _loss_value_and_gradient")
     assert "np.exp(" not in before.split("def _loss(")[1]
-    # The logarithm with its slope takes one exponential, and so does the hyperbolic tangent.
-    assert after.count("np.exp(") == 2 and after.count("np.log1p(") == 1
-    assert "np.logaddexp(" not in after and "np.tanh(" not in after
+    assert after.count("np.exp(") == after.count("np.log1p(") == 1
+    assert "np.logaddexp(" not in after
+    # More ops than a call of NumPy saves.
+    assert "np.tanh(" in after
 
 
 def inlined(*functions, dtype=np.float64, strict=False):
@@ -82,10 +83,10 @@ def test_only_what_shares_a_part_is_rewritten():
 
 
 def test_a_hyperbolic_function_and_its_slope_take_one_exponential():
-    for one, other in (("sinh", "cosh"), ("cosh", "sinh")):
-        function = getattr(np, one)
-        assert calls(function, "np.exp") == 1
-        assert calls(function, f"np.{one}") == calls(function, f"np.{other}") == 0
+    assert not {"sinh", "cosh"} & set(inlined("sinh", "cosh"))
+    both = yota.value_and_grad(lambda x: np.sum(np.sinh(x)), target="c")
+    both(np.linspace(0.1, 1.0, 200))
+    assert re.sub(r"/\*.*?\*/", "", both.source).count(" exp(") == 2  # with the declaration of its vector form
     assert inlined("sinh") == ["sinh"]
     assert inlined("sinh", "cosh", dtype=np.complex128) == ["sinh", "cosh"]
 

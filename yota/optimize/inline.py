@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TapeError
-from yota.ir.primitive import Primitive, Shared
+from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.optimize import cse
 from yota.optimize.rewrite import Rewriting
@@ -86,7 +86,9 @@ def _sharing(tape: Tape, longest: float) -> set[int]:
     owners: list[int] = []
     roots: list[int] = []
     for op, shared in found:
-        if longest < math.inf and _length(shared, [tape.types[each] for each in op.operands]) > longest:
+        before = len(builder.ops)
+        shared.value(builder, op.operands)
+        if len(builder.ops) - before > longest:
             continue
         parts = [part for part in shared.parts(builder, op.operands) if part not in op.operands]
         owners += [op.result] * len(parts)
@@ -98,13 +100,6 @@ def _sharing(tape: Tape, longest: float) -> set[int]:
         users.setdefault(root, set()).add(owner)
     known = {op.result for op in tape.ops}
     return {owner for owner, root in zip(owners, same, strict=True) if root in known or len(users[root]) > 1}
-
-
-def _length(shared: Shared, operands: Iterable[TensorType]) -> int:
-    """How many ops a form has; those that compute the same count once."""
-    builder = TapeBuilder("form")
-    given = tuple([builder.input(type, place, "x") for place, type in enumerate(operands)])
-    return len(cse.run(builder.finish([shared.value(builder, given)])).ops)
 
 
 def _is_real(tape: Tape, op: Op) -> bool:

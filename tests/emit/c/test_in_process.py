@@ -58,3 +58,22 @@ def test_an_error_that_scipy_raises_is_raised() -> None:
         ):
             compiled(-1.0)
         assert np.isnan(compiled(-1.0)[0])
+
+
+@pytest.mark.parametrize("count", [5, 6, 7, 9])
+def test_points_of_any_length_run_on_vectors(count):
+    def reach(q):
+        angles = np.cumsum(q)
+        return (np.sum(np.cos(angles)) - 1) ** 2 + np.sum(np.sin(angles)) ** 2
+
+    points = np.random.default_rng(count).normal(size=(1001, count))
+    compiled = yota.batch(yota.value_and_grad(reach), target="c")
+    value, gradient = compiled(points)
+    angles = np.cumsum(points, axis=1)
+    x, y = np.cos(angles).sum(axis=1), np.sin(angles).sum(axis=1)
+    slopes = 2 * (y[:, None] * np.cos(angles) - (x - 1)[:, None] * np.sin(angles))
+    np.testing.assert_allclose(value, (x - 1) ** 2 + y**2, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gradient, np.cumsum(slopes[:, ::-1], axis=1)[:, ::-1], rtol=1e-12, atol=1e-12)
+    # GCC uses no vectors for rows of a known length that is no power of 2.
+    assert f"row_of({count})" in compiled.source
+    assert f"[{count} * i" not in compiled.source

@@ -74,11 +74,13 @@ class Frame:
     several: whether there is more than one box.
     axes: the loops that are left when some were merged into the next one.
     strides: strides of arrays that are not in C order, in elements.
+    rows: names of lengths of rows, by axis and length.
     """
 
     several = False
     axes: Sequence[int] = ()
     strides: Mapping[int, Sequence[int]] = {}
+    rows: Mapping[tuple[int, int], str] = {}
 
     def __init__(
         self,
@@ -113,7 +115,7 @@ class Frame:
 
     def _text(self, offset: Linear, numbers: Mapping[int, str] | None = None) -> str:
         kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in self.axes or term[0] < 0))
-        return offset_text(kept, self.counters, numbers)
+        return offset_text(kept, self.counters, numbers, self.rows)
 
     def is_private(self, root: Root) -> bool:
         """Whether every thread must have a result of its own, to be merged in the end."""
@@ -169,6 +171,7 @@ class Stream:
     type: type of the elements.
     held, to: names of the block at hand, and of what points to where the loop writes.
     sinks: what is written in one round, in the order of the places.
+    row: the name of ``step``, if it has one.
     """
 
     result: str
@@ -178,6 +181,7 @@ class Stream:
     held: str
     to: str
     sinks: tuple[Sink, ...]
+    row: str
 
     def declared(self, block: str, rounds: int) -> list[str]:
         """Statements that make room for so many rounds, of which ``block`` is the first."""
@@ -188,7 +192,8 @@ class Stream:
 
     def target(self, sink: Sink, counter: str, block: str) -> str:
         """Where a value goes in one round."""
-        return f"{self.to}[{self._place(f'{counter} - {block}', sink.offset.constant - self.start)}]"
+        further = sink.offset.constant - self.start
+        return f"{self.to}[{self._place(f'{counter} - {block}', further, {(0, self.step): self.row})}]"
 
     def written(self, block: str, end: str) -> str:
         """The statement that writes the block."""
@@ -198,9 +203,9 @@ class Stream:
     def _first(self, block: str) -> str:
         return f"{self.result} + {self._place(block, self.start)}"
 
-    def _place(self, rounds: str, further: int) -> str:
+    def _place(self, rounds: str, further: int, rows: Mapping[tuple[int, int], str] | None = None) -> str:
         counter = f"({rounds})" if " " in rounds and self.step > 1 else rounds
-        return offset_text(Linear(further, ((0, self.step),)), [counter])
+        return offset_text(Linear(further, ((0, self.step),)), [counter], rows=rows)
 
 
 def streams(frame: Frame, sinks: Sequence[Sink]) -> tuple[list[Stream], int]:
@@ -241,4 +246,5 @@ def _stream(frame: Frame, run: Sequence[Sink]) -> Stream:
         frame.names.fresh(f"{result}_held"),
         frame.names.fresh(f"{result}_at"),
         tuple(run),
+        frame.rows.get((frame.axes[0], len(run)), ""),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -13,9 +14,9 @@ from yota.emit.c.dialect import cost
 from yota.emit.c.frame import Frame, Sink
 from yota.emit.c.lines import Writer
 from yota.emit.c.nest import Nest
-from yota.emit.tree import Assign, Fill, Statement
+from yota.emit.tree import Assign, Define, Fill, Statement
 from yota.errors import ScheduleError
-from yota.ir.extents import require
+from yota.ir.extents import Extent, require
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 from yota.schedule.nests.groups import Group
@@ -114,6 +115,8 @@ def _places(offset: Linear, box: Region, *, counted: bool) -> np.ndarray[tuple[i
     return found
 
 
+_WORTH = 2
+"""Additions of a point for each element that it reads or writes, from which reads of single elements are worth it."""
 LIMIT = 2_000_000
 """Values of one kernel."""
 
@@ -133,6 +136,9 @@ class BodyWriter(Frame):
         self._pull_all()
         if self.group.extents:
             self.partials, self.statements = self.parts()
+            self.rows = self._rows()
+            size = self.needs.language.size()
+            self.statements += [Define(size, name, f"row_of({length})") for (_, length), name in self.rows.items()]
             self.statements += [line for box, pull, sinks in self.pulled for line in self._nest(box, pull, sinks)]
             self.outer = math.prod(self.group.extents[: self.axes[0] + 1])
         else:
@@ -156,6 +162,24 @@ class BodyWriter(Frame):
             found = merged(forms, axes, dict(enumerate(self.group.extents)))
             axes = [axis for axis in axes if axis not in found]
         self.axes = axes
+
+    def _rows(self) -> dict[tuple[int, int], str]:
+        """Names of the lengths of rows that the innermost loop walks along, if GCC uses no vectors for such rows.
+
+        Of a length that it does not know, it reads single elements, which the work of a point must pay for.
+        """
+        axis, lengths = self.axes[-1], set[int]()
+        for _, pull, sinks in self.pulled if self.needs.language["rows"] else ():
+            places = {(each.data, each.offset) for each in pull.values.items if each.offset is not None}
+            places.update((sink.root.variable, sink.offset) for sink in sinks)
+            work = sum(cost(each.data, each.dtype) for each in pull.values.items if each.kind == "apply")
+            steps = Counter((variable, offset.coefficient(axis)) for variable, offset in places)
+            if work >= _WORTH * len(places):
+                lengths.update(step for (_, step), count in steps.items() if count > 1 and not isinstance(step, Extent))
+        odd = sorted(each for each in lengths if each > 4 and each & (each - 1))
+        if odd:
+            self.needs.parts.add(("row_of", "int64"))
+        return {(axis, each): self.names.fresh("row") for each in odd}
 
     def _is_cleared(self, root: Root) -> bool:
         return root.scattered or self.is_private(root)

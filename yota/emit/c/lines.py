@@ -34,13 +34,22 @@ class Needs:
     language: Language = C
 
 
-def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, str] | None = None) -> str:
-    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays."""
+def offset_text(
+    offset: Linear,
+    counters: Sequence[str],
+    numbers: Mapping[int, str] | None = None,
+    rows: Mapping[tuple[int, int], str] | None = None,
+) -> str:
+    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays.
+
+    rows: names of coefficients, by axis.
+    """
     parts = []
     for axis, coefficient in offset.terms:
         name = counters[axis] if axis >= 0 else (numbers or {})[axis]
         sign = "-" if coefficient < 0 else "+"
-        text = name if abs(coefficient) == 1 else f"{factor(abs(coefficient))} * {name}"
+        length = (rows or {}).get((axis, coefficient)) or factor(abs(coefficient))
+        text = name if abs(coefficient) == 1 else f"{length} * {name}"
         parts.append((sign, text))
     if offset.constant != 0 or not parts:
         sign, number = ("-", -offset.constant) if int(offset.constant) < 0 else ("+", offset.constant)
@@ -69,6 +78,10 @@ def harmless(text: str) -> str:
     return comment(text)[3:-3] if text else ""
 
 
+def _is_sine(value: Value) -> bool:
+    return value.kind == "apply" and value.data == "sin"
+
+
 class Writer:
     """Writes the values of one region, loop by loop.
 
@@ -88,9 +101,6 @@ class Writer:
     ) -> None:
         self.values, self.read, self.names, self.needs = values, read, names, needs
         self.language = needs.language
-        self._has_sine = bool(needs.language["joined"]) and any(
-            values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values))
-        )
         self.uses = self._counted(wanted)
         found: list[int] = []
         for value in self.values.items:
@@ -99,6 +109,9 @@ class Writer:
             else:
                 found.append(max((found[operand] for operand in value.operands), default=0))
         self.depths = found
+        sines = (depth for value, depth in zip(values.items, found, strict=True) if _is_sine(value))
+        self._has_sine = bool(needs.language["joined"]) and any(sines)
+        """Whether there is a sine in a loop, where GCC is not to join it with a cosine."""
         self._deepest = self._all_deepest()
         self._texts: dict[int, Spelled] = {}
         self._apart: set[int] = set()
