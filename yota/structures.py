@@ -18,6 +18,7 @@ from yota.errors import ArgumentError
 
 __all__ = [
     "LIBRARIES",
+    "PLAIN",
     "Path",
     "bare",
     "children",
@@ -41,7 +42,7 @@ Path = tuple[Any, ...]
 LIBRARIES = ("yota", "numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
 """Objects of these packages are never structures."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
-_PLAIN = frozenset(
+PLAIN = frozenset(
     (
         *(bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, np.ufunc),
         *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
@@ -91,7 +92,7 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
     with optree.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return None
     if kind is dict:
         return list(value.items())

@@ -132,10 +132,9 @@ class Function:
 
     def number(self, given: Sequence[Any], values: Sequence[Any]) -> int:
         """The number of the branch; see `found`."""
-        if len(self.branches) == 1 and not self.branches[0].tape.guards:
-            given = [each if type(each) in (float, complex) else np.asarray(each)[()] for each in given]
-            if tuple(map(_kind, given)) == self.branches[0].kinds:
-                return 0
+        is_straight = len(self.branches) == 1 and not self.branches[0].tape.guards
+        if is_straight and tuple(map(_kind, _as_scalars(given))) == self.branches[0].kinds:
+            return 0
         return self.found(given, values)[0]
 
     def found(self, given: Sequence[Any], values: Sequence[Any]) -> tuple[int, Any]:
@@ -143,7 +142,7 @@ class Function:
 
         Raises Missing if the branch was not recorded, and no trace runs.
         """
-        given = [each if type(each) in (float, complex) else np.asarray(each)[()] for each in given]
+        given = _as_scalars(given)
         kinds = tuple(map(_kind, given))
         for number, branch in enumerate(self.branches):
             if branch.kinds == kinds:
@@ -199,6 +198,11 @@ class Slopes:
             return branch(*given, *[known[place] for place in branch.places])
 
         return call
+
+
+def _as_scalars(given: Sequence[Any]) -> list[Any]:
+    """Arguments as code takes them: arrays without axes as scalars."""
+    return [each if type(each) in (float, complex) else np.asarray(each)[()] for each in given]
 
 
 def _kind(value: Any) -> Any:

@@ -71,7 +71,7 @@ class Minimum(Host):
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
-        return self._inner.functions[0].found([solution.arrays[0]], values)[0]
+        return self._inner.functions[0].number([solution.arrays[0]], values)
 
     def reached(self, solution: Solution, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Solution:
         """The solution, with where it is at a bound, or what constraints take away, and once more itself."""

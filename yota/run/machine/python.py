@@ -61,11 +61,13 @@ def _ignoring(function: Callable[..., Any]) -> Callable[..., Any]:
     The decorator takes more than half a microsecond, the context variable a third of that.
     """
     plain = getattr(function, "__wrapped__", None)
+    if plain is None:
+        return function
     outside = copy_context()
     with np.errstate(all="ignore"):
         inside = copy_context()
     changed = [each for each in inside if each not in outside or outside[each] is not inside[each]]
-    if plain is None or len(changed) != 1:
+    if len(changed) != 1:
         return function
     (variable,) = changed
     value, enter, leave = inside[variable], variable.set, variable.reset

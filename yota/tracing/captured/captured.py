@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from yota.structures import children
+from yota.structures import PLAIN, children
 from yota.tracing.captured.checks import Fingerprint, State, same
 from yota.tracing.captured.mentions import Observed, mentions
 from yota.tracing.captured.reach import Reach
 from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
 from yota.tracing.randomness import is_generator
-
-_PLAIN = frozenset(
-    (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, types.FunctionType, type)
-)
-"""Types that hold nothing, among those of most values."""
 
 
 class Captured:
@@ -146,7 +140,7 @@ def generators(values: Iterable[Any]) -> list[Any]:
     pending, seen, found = list(values), dict[int, Any](), []
     while pending:
         each = pending.pop()
-        if type(each) not in _PLAIN and id(each) not in seen:
+        if type(each) not in PLAIN and id(each) not in seen:
             seen[id(each)] = each
             if is_generator(each):
                 found.append(each)
