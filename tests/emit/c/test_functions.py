@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import platform
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from tests.emit.compiled import compiled, needs_compiler
 from tests.emit.programs import Writer, evaluate
 from yota.emit.c.dialect import C
 from yota.emit.c.lines import comment
+from yota.run.machine import native
 
 pytestmark = needs_compiler
 
@@ -274,3 +277,29 @@ def test_a_cosine_beside_a_sine_has_a_function_of_its_own():
     value, gradient = yota.grad(lambda x: np.sum(np.cos(x)), x, target="c")
     assert "cosine(x_i)" in gradient.source
     np.testing.assert_allclose(gradient[0], -np.sin(x), rtol=1e-14)
+
+
+CHOICES = {
+    "a rectifier": lambda x: np.sum(np.exp(np.maximum(x, 0)) * np.cos(x)),
+    "a bump": lambda x: np.sum(np.exp(-(x**2)) * np.where(x > 0, np.sin(x), 0)),
+    "an argument in a domain": lambda x: np.sum(np.sin(np.where(x > 0.5, x, 0.5)) * np.cos(np.where(x > 0.5, x, 0.5))),
+    "a tent": lambda x: np.sum(np.maximum(0, 1 - np.abs(x)) * np.cos(3 * x)),
+    "a minimum": lambda x: np.sum(np.exp(np.minimum(x, 1)) * np.sin(x)),
+    "sinc": lambda x: np.sum(np.sinc(x)),
+}
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.libc_ver() < ("glibc", "2.35"),
+    reason="the C library has no vector forms of these functions",
+)
+@pytest.mark.parametrize("name", CHOICES)
+def test_loops_with_choices_call_the_vector_forms_of_functions(name: str) -> None:
+    if not native.find().vector_flags:
+        pytest.skip("other compilers than GCC choose by themselves")
+    made = yota.value_and_grad(CHOICES[name], target="c")
+    x = np.random.default_rng(0).normal(size=1001)
+    _, slope = made(x)
+    ends = ([CHOICES[name](np.array([each + side])) for each in x] for side in (1e-6, -1e-6))
+    np.testing.assert_allclose(slope, np.subtract(*ends) / 2e-6, rtol=1e-6, atol=1e-6)
+    assert b"_ZGV" in Path(native.build(made.source).__file__).read_bytes()

@@ -32,6 +32,12 @@ By default compilers use half of the widest vectors, and libm's functions of the
 The predictive commoning of GCC reads ahead what a loop writes in several rows, and writes it back later. It loses what
 another thread wrote next to these places.
 """
+_VECTOR_LOOP = "#pragma omp simd"
+_VECTOR_FLAGS = ("-fno-thread-jumps", "-fno-tree-pre", "-fno-tree-sink")
+"""Flags of GCC for a source with vector loops.
+
+Without these GCC moves function calls into the branches of a choice, and does not vectorise a loop with such branches.
+"""
 if sys.platform == "darwin":
     _FLAGS = (*_FLAGS, "-undefined", "dynamic_lookup")
 _QUICK = 200_000
@@ -51,10 +57,12 @@ class Compiler:
     command: tuple[str, ...]
     version: str
     flags: tuple[str, ...]
+    vector_flags: tuple[str, ...]
 
-    def arguments(self, length: int) -> tuple[str, ...]:
-        """Flags for a source of ``length`` characters."""
-        return (*self.flags, "-O1") if length > _QUICK else self.flags
+    def arguments(self, code: str) -> tuple[str, ...]:
+        """Flags for a source text."""
+        flags = (*self.flags, *self.vector_flags) if _VECTOR_LOOP in code else self.flags
+        return (*flags, "-O1") if len(code) > _QUICK else flags
 
     def compile(self, source: Path, output: Path, header: Path | None = None) -> None:
         """Compile a C file to a shared object.
@@ -62,7 +70,7 @@ class Compiler:
         header: a precompiled header to include first, if supported.
         Raises CodegenError if the compiler reports an error.
         """
-        flags = self.arguments(source.stat().st_size)
+        flags = self.arguments(source.read_text(encoding="utf-8"))
         first = ("-include", str(header)) if header is not None else ()
         done = self._run(*flags, *first, str(source), "-o", str(output), "-lm")
         if done.returncode and first:
@@ -114,10 +122,10 @@ def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
     text = kept.note(_identity(command, include), lambda: json.dumps(dataclasses.astuple(_tried(command, include))))
     try:
         # The stored result for a compiler.
-        command, version, flags = json.loads(text)
-        if not command or not all(type(each) is str for each in (*command, version, *flags)):
+        command, version, flags, vector_flags = json.loads(text)
+        if not command or not all(type(each) is str for each in (*command, version, *flags, *vector_flags)):
             raise TypeError(text)
-        return Compiler(tuple(command), version, tuple(flags))
+        return Compiler(tuple(command), version, tuple(flags), tuple(vector_flags))
     except (ValueError, TypeError, LookupError):
         # The stored text was not written by this code.
         return _tried(command, include)
@@ -132,7 +140,7 @@ def _identity(command: tuple[str, ...], include: Path) -> str:
     """A digest that identifies a compiler without running it."""
     program = Path(shutil.which(command[0]) or command[0]).resolve()
     state = program.stat()
-    parts = [*command, program, state.st_mtime_ns, state.st_size, include, np.get_include(), *_FLAGS]
+    parts = [*command, program, state.st_mtime_ns, state.st_size, include, np.get_include(), *_FLAGS, *_VECTOR_FLAGS]
     return f"compiler-{digest_of(map(str, parts))}"
 
 
@@ -145,7 +153,8 @@ def _tried(command: tuple[str, ...], include: Path) -> Compiler:
         for start in ("none", "-mprefer", "-m"):
             flags = tuple(flag for flag in _FLAGS if not flag.startswith(start))
             if _works(command, (*flags, *extra)):
-                return Compiler(command, version, (*flags, *extra, *includes))
+                known = _VECTOR_FLAGS if _works(command, (*flags, *extra, *_VECTOR_FLAGS)) else ()
+                return Compiler(command, version, (*flags, *extra, *includes), known)
     done = _run([*command, "-xc", "-", "-o", os.devnull], "int main(void) { return 0; }\n")
     said = done.stderr.strip()[-2000:] or f"it ends with status {done.returncode}"
     raise CompilerError(f"the C compiler {' '.join(command)} does not work: {said}\n{_CURE}")

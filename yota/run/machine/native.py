@@ -165,7 +165,7 @@ def _key(code: str, found: compiler.Compiler) -> str:
         code,
         *found.command,
         found.version,
-        *found.arguments(len(code)),
+        *found.arguments(code),
         str(sysconfig.get_config_var("SOABI")),
         sys.version,
         np.__version__,
