@@ -70,3 +70,23 @@ def test_one_large_result_is_kept(made: Callable[[int], np.ndarray]) -> None:
     place = made(900).ctypes.data
     assert reserved() >= before + 600
     assert made(900).ctypes.data == place
+
+
+def test_arrays_of_numpy_between_kernels_are_made_in_kept_memory() -> None:
+    keeper = native._keeper()
+    first = keeper.within(np.ones, (160, 128))
+    place = first.ctypes.data
+    del first
+    again = keeper.within(np.zeros_like, np.empty((128, 160), bool))
+    assert again.sum() == 0
+    array = keeper.within(np.full, (128, 160), 3.0)
+    assert array.ctypes.data == place
+    assert (array == 3).all()
+
+
+def test_the_exception_of_a_call_within_kept_memory_is_the_functions_own() -> None:
+    keeper, handler = native._keeper(), np._core.multiarray.get_handler_name()
+    with pytest.raises(ZeroDivisionError):
+        keeper.within(divmod, 1, 0)
+    assert np._core.multiarray.get_handler_name() == handler
+    assert keeper.within(np._core.multiarray.get_handler_name) == "yota"

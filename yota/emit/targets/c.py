@@ -92,6 +92,7 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
     constants = driver.constants.objects
+    memory |= any(tape.types[step.result].nbytes >= WORTH_KEEPING for step in plan.steps if isinstance(step, Op))
     return Source(both, function.name, constants, len(tape.guards), code, names, text, memory)
 
 

@@ -116,14 +116,14 @@ def load(source: c.Source) -> Callable[..., Any]:
             f"YOTA_NUM_THREADS={text!r} is no number of threads, so that OpenMP's own number counts (OMP_NUM_THREADS); "
             "set it to a whole number from 1 on, or unset it"
         )
-    if source.memory:
-        _keeper()
+    keeper = _keeper() if source.memory else None
     module = build(source.code) if source.code else None
     kernels = {name: getattr(module, name) for name in source.kernels}
     if not source.driver:
         function: Callable[..., Any] = kernels[source.entry]
         return function
-    return python.load(Source(source.driver, source.entry, {**source.constants, **kernels}))
+    driver = python.load(Source(source.driver, source.entry, {**source.constants, **kernels}))
+    return functools.partial(keeper.within, driver) if keeper else driver
 
 
 @functools.cache

@@ -256,6 +256,33 @@ class _Planner:
 
     def _store_more(self, steps: list[Group | Op], leaves: frozenset[int]) -> bool:
         """Store what several kernels, or several points of one, would compute again."""
+        where, repeated = self._visits(steps)
+        work, chosen, again = self._work(leaves), set[int](), 0
+        near: dict[int, tuple[int, int]] = {}
+        """For what is computed from one variable alone: this variable, and the work from there."""
+        for op in self.tape.ops:
+            variable = op.result
+            times = len(where.get(variable, ()))
+            if variable in leaves or (times < 2 and variable not in repeated):
+                continue
+            again += (times - 1) * self._cost(op)
+            sources = {near.get(each, (each, 0)) for each in op.operands if each not in self.tape.constants}
+            if len({source for source, _ in sources}) == 1:
+                near[variable] = next(iter(sources))[0], self._cost(op) + sum(extra for _, extra in sources)
+            source, extra = near.get(variable, (variable, 0))
+            is_near = source in chosen and extra <= _WORTH_STORING
+            if work[variable] <= _WORTH_STORING or is_near or is_view(op, self.types):
+                continue
+            if self._is_frontier(variable, where, repeated):
+                chosen.add(variable)
+                near[variable] = variable, 0
+        if not chosen & repeated and again <= _WORTH_STORING * len(chosen):
+            return False  # A kernel computes each of them once, whatever the number of its users.
+        self.stored |= chosen
+        return bool(chosen)
+
+    def _visits(self, steps: list[Group | Op]) -> tuple[dict[int, set[int]], set[int]]:
+        """The numbers of the kernels that compute each variable, and variables that one computes several times."""
         groups = [step for step in steps if isinstance(step, Group)]
         where: dict[int, set[int]] = {}
         repeated: set[int] = set()
@@ -271,22 +298,7 @@ class _Planner:
                     smaller = int(type.size) * 4 <= int(math.prod(group.extents))
                     if group.extents and (count > lanes * elements or smaller):
                         repeated.add(variable)
-        work = self._work(leaves)
-        chosen, again = set(), 0
-        for op in self.tape.ops:
-            variable = op.result
-            times = len(where.get(variable, ()))
-            if variable in leaves or (times < 2 and variable not in repeated):
-                continue
-            again += (times - 1) * self._cost(op)
-            if work[variable] <= _WORTH_STORING or is_view(op, self.types):
-                continue
-            if self._is_frontier(variable, where, repeated):
-                chosen.add(variable)
-        if not chosen & repeated and again <= _WORTH_STORING * len(chosen):
-            return False  # A kernel computes each of them once, whatever the number of its users.
-        self.stored |= chosen
-        return bool(chosen)
+        return where, repeated
 
     def _is_frontier(self, variable: int, where: dict[int, set[int]], repeated: set[int]) -> bool:
         """Whether some user of a variable is not computed as often, so that storing the user would not do."""
