@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -103,7 +104,7 @@ def _values(dtype: np.dtype[Any], shape: tuple[int, ...], integers: Integers) ->
         return np.ones(shape, dtype)
     if dtype.kind not in "fc":
         return integers.array(shape).astype(dtype)
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     found = (0.25 + 0.5 * ((np.arange(1, size + 1) * 0.6180339887498949) % 1.0)).reshape(shape)
     if len(shape) > 1 and shape[-1] == shape[-2]:
         found = (found + found.swapaxes(-1, -2)) / 2 + shape[-1] * np.eye(shape[-1])

@@ -6,16 +6,18 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from yota.errors import ArgumentError, YotaError
+from yota.ir.tape import Tape
 from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.package.size_recordings import Sized, quietly, shown
 from yota.package.subject import Call, Subject, subject_of
+from yota.run.arguments import Arguments
 from yota.run.gradient_layout import Wrt
 from yota.tracing.replay import evaluate
 
@@ -29,6 +31,8 @@ _ENOUGH = 9
 _FEW_TRIPS = 13
 """The same for code that has loops over sizes."""
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
+_STEP, _CLOSE = 1e-5, 1e-5
+"""How far arguments are moved for central differences, and how close the gradient is to these."""
 _MOST_ROWS = 256
 """Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
 
@@ -71,7 +75,7 @@ def proved(
             for size in sizes:
                 if sized is not None and not sized.conditions.allow(size):
                     continue
-                if (what := _fault(module, name, call, wrt, wanted, size, strict)) is None:
+                if (what := _fault(module, name, call, wrt, wanted, size, strict, sized)) is None:
                     continue
                 if sized is None or min(size.values()) > _FEW:
                     raise ArgumentError(f"{'' if sized is None else sized.place(size)}{what}")
@@ -93,10 +97,11 @@ def _fault(
     wanted: Sequence[str],
     size: Mapping[str, int],
     strict: bool,
+    sized: Sized | None = None,
 ) -> str | None:
     """What is wrong with a module at one size; None if nothing is."""
     try:
-        for case in cases_at(title, call, wrt, wanted, size):
+        for case in cases_at(title, call, wrt, wanted, size, sized):
             _held(module, title, case, strict=strict)
     except YotaError as fault:
         return str(fault)
@@ -144,8 +149,13 @@ class Case:
             compared(one, expected, self.what, single=single)
 
 
-def cases_at(title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapping[str, int]) -> Iterator[Case]:
-    """What the functions of a file, of which the first is ``title``, should give at one size."""
+def cases_at(
+    title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapping[str, int], sized: Sized | None = None
+) -> Iterator[Case]:
+    """What the functions of a file, of which the first is ``title``, should give at one size.
+
+    The gradient is that of a recording at the size, or of the tape of ``sized`` where central differences confirm it.
+    """
     function, arguments = call.arguments(size)
     try:
         value = quietly(function, arguments.values)
@@ -157,14 +167,16 @@ def cases_at(title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapp
         yield Case(title, size, leaves, value if isinstance(value, tuple) else (value,), f"the value at {shown(size)}")
     if set(wanted) <= {"value"} or not is_finite(value):
         return
+    what, found = f"the gradient at {shown(size)}", None
+    if sized is not None and sized.samples.names == call.dimensions() and set(wanted) <= {"value", "gradient"}:
+        found = _confirmed(sized, function, arguments, size)
+    if found is not None:
+        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *found), what)
+        return
     subject = subject_of(call, wrt, size)
     if "gradient" in wanted:
-        by = [leaves[leaf] for leaf in subject.layout.wanted]
-        slopes = (
-            np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
-            for leaf, each in zip(by, gradients_of(subject, leaves), strict=True)
-        )
-        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown(size)}")
+        found = _arrays([leaves[leaf] for leaf in subject.layout.wanted], gradients_of(subject, leaves))
+        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *found), what)
     for what, given, expected in products_of(subject, leaves, wanted):
         yield Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown(size)}")
 
@@ -184,12 +196,55 @@ def _held(module: types.ModuleType, title: str, case: Case, *, strict: bool) -> 
         raise ArgumentError(f"{case.what}: the code for all sizes has other bits than NumPy; leave strict out")
 
 
+def _arrays(leaves: Sequence[Any], slopes: Sequence[Any]) -> list[Any]:
+    """Gradients by ``leaves``, zeros where there is none."""
+    return [
+        np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
+        for leaf, each in zip(leaves, slopes, strict=True)
+    ]
+
+
+def _confirmed(
+    sized: Sized, function: Callable[..., Any], arguments: Arguments, size: Mapping[str, int]
+) -> list[Any] | None:
+    """Gradients by the tape for all sizes, op by op; None unless central differences of the function are close."""
+    leaves = [leaf.value for leaf in arguments.leaves]
+    places = sized.subjects[0].layout.wanted
+    by = [leaves[place] for place in places]
+    if any(np.asarray(each).dtype != np.float64 for each in by):
+        return None
+    tape = sized.general([subject.adjoints.tape for subject in sized.subjects]).at(size)
+    try:
+        found = _arrays(by, _slopes(sized.subjects[0], tape, leaves))
+        steps = {place: _STEP * np.cos(np.arange(float(np.size(leaves[place])))) for place in places}
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = [_moved(leaf, sign * steps.get(place, 0.0)) for place, leaf in enumerate(leaves)]
+            ends.append(float(quietly(function, arguments.rebuild(moved))))
+    except Exception:  # noqa: BLE001  (whatever the function or an op raises)
+        return None
+    parts = [np.ravel(slope) * steps[place] for slope, place in zip(found, places, strict=True)]
+    scale = sum(float(np.sum(np.abs(part))) for part in parts)
+    error = abs(ends[0] - ends[1] - 2.0 * sum(float(np.sum(part)) for part in parts))
+    return found if error <= _CLOSE * scale + 1e-14 * abs(ends[0]) else None
+
+
+def _moved(value: Any, step: Any) -> Any:
+    """An argument with ``step`` added to its elements; a copy, which the function may write to."""
+    if not isinstance(value, np.ndarray):
+        return value if np.ndim(step) == 0 else type(value)(value + float(step[0]))
+    return value.copy() if np.ndim(step) == 0 else value + np.reshape(step, value.shape)
+
+
 def gradients_of(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
     """Gradients by a tape of just this size, op by op."""
-    found = subject.adjoints
-    inputs = {entry.variable: leaf for entry, leaf in zip(found.tape.inputs, leaves, strict=True)}
-    rest = iter(evaluate(found.tape, inputs)[1:])
-    return [None if variable is None else next(rest) for variable in found.variables]
+    return _slopes(subject, subject.adjoints.tape, leaves)
+
+
+def _slopes(subject: Subject, tape: Tape, leaves: Sequence[Any]) -> list[Any]:
+    inputs = {entry.variable: leaf for entry, leaf in zip(tape.inputs, leaves, strict=True)}
+    rest = iter(evaluate(tape, inputs)[1:])
+    return [None if variable is None else next(rest) for variable in subject.adjoints.variables]
 
 
 def products_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ _LARGER = (43, 89, 173, 347, 691, 1381, 2767, 5531, 11059, 22123)
 """Sizes at which the function must still do the same where sizes escape: one in each octave."""
 _LARGEST = 347
 """The largest of them where none escapes: from there on code has its general form."""
-_MOST_WORK, _MOST_LARGEST = 4_000_000, 1_200_000
+_MOST_WORK, _MOST_LARGEST = 4_000_000, 400_000
 """Elements that all arrays of a tape may have together at such sizes, and at the largest."""
 _OP = 700
 """Elements that are computed in about the time of recording an op."""
@@ -67,6 +68,7 @@ class Sized:
     least: the smallest extents for which it is defined, where they are more than 1.
     largest: large sizes at which it was recorded.
     is_checked: whether code checks that each part of an array which the function takes lies inside.
+    known: what `general` found.
     """
 
     samples: Samples
@@ -77,6 +79,7 @@ class Sized:
     largest: tuple[Mapping[str, int], ...] = ()
     is_checked: bool = False
     few: bool = False
+    known: list[tuple[Sequence[Tape], General]] = field(default_factory=list)
 
     def place(self, size: Mapping[str, int]) -> str:
         """The line of what is decided otherwise at a small size, to begin a message with."""
@@ -120,7 +123,7 @@ class Sized:
         self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True
     ) -> tuple[Tape, tuple[Varying, ...]]:
         """What `separated` makes of ``tapes``, one for each size, with extents that have values at ``samples``."""
-        samples = samples or self.large
+        samples, general = samples or self.large, self.general(tapes)
         known: dict[tuple[int, ...], int] = {}
 
         def larger(extent: Extent) -> int:
@@ -128,7 +131,18 @@ class Sized:
                 known[extent.values] = self.larger(extent.values, samples)
             return known[extent.values]
 
-        return separated(tapes, self.samples, larger, negative=negative)
+        return separated(general, larger, negative=negative)
+
+    def general(self, tapes: Sequence[Tape]) -> General:
+        """The tape that ``tapes``, one for each size, are cases of.
+
+        Raises ArgumentError if they are not cases of one.
+        """
+        found = next((general for own, general in self.known if all(map(operator.is_, own, tapes))), None)
+        if found is None:
+            found = generalised([canonical(tape) for tape in tapes], self.samples)
+            self.known.append((tapes, found))
+        return found
 
     def larger(self, values: Sequence[int], samples: Samples) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
@@ -170,7 +184,8 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
     samples = samples_of(names, _FIRST_OF_LOOPS if call.loops else _FIRST, few=few)
     if not call.literals:
-        call.literals.update(with_literals(lambda: _at(call, wrt, samples.sizes[0]))[1])
+        # What changes with the sizes is no number of the function's own.
+        call.literals.update(set.intersection(*(_literals(call, size) for size in samples.sizes[:2])))
     # A loop that is not recorded as such is found with as few trips as can be.
     one, two = (canonical(_at(call, wrt, size).tape) for size in samples.sizes[:2])
     check_same_ops(one, two, samples)
@@ -183,7 +198,9 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
     shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
     extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
     trials.run([*call.literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
-    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), tuple(trials.largest), few=few)
+    found = Sized(samples, subjects, strict, tuple(trials.small), trials.least(), tuple(trials.largest), few=few)
+    found.known.append(([subject.tape for subject in subjects], general))
+    return found
 
 
 class _Trials:
@@ -280,6 +297,11 @@ class _Trials:
     def _quick(self, sizes: Iterable[dict[str, int]]) -> list[dict[str, int]]:
         """The last of the sizes, in their order, at which recording is quick."""
         return [size for size in sizes if elements(self.general, size, _OP) <= _MOST_LARGEST][-1:]
+
+
+def _literals(call: Call, size: Mapping[str, int]) -> set[int]:
+    """The whole numbers that the functions hold which run at one size."""
+    return set(with_literals(lambda: _is_defined(call, size))[1])
 
 
 def _is_defined(call: Call, size: Mapping[str, int]) -> bool:

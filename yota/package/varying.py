@@ -17,8 +17,7 @@ from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import Rewriting
 from yota.transform.sizes.evaluation import evaluated
-from yota.transform.sizes.generalise import canonical, generalised
-from yota.transform.sizes.size_expressions import Samples
+from yota.transform.sizes.generalise import General
 
 _MOST = 1 << 16
 """Elements of one array that a module may carry."""
@@ -174,17 +173,16 @@ class Varying:
 
 
 def separated(
-    tapes: Sequence[Tape], samples: Samples, change: Callable[[Extent], int], *, negative: bool = False
+    general: General, change: Callable[[Extent], int], *, negative: bool = False
 ) -> tuple[Tape, tuple[Varying, ...]]:
-    """The tape that ``tapes``, one for each sample, are cases of, and the constants that are its last inputs.
+    """The tape for all sizes, and the constants that are its last inputs.
 
     ``change`` is applied to the extents of the tape for all sizes. ``negative`` says whether arrays of positions may
     count from the end.
 
-    Raises ArgumentError if the tapes are not cases of one, or an array of positions has some that count from the end.
+    Raises ArgumentError if an array of positions has some that count from the end.
     """
-    own = [canonical(tape) for tape in tapes]
-    general = generalised(own, samples)
+    own = general.cases
     numbers = {variable: place for place, variable in enumerate(general.tape.constants)}
     found: dict[tuple[str, TensorType], list[int]] = {}
     for variable, text in general.constants.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,12 @@ def names_of(function: Callable[..., Any], count: int) -> list[str]:
     """Parameter names for ``count`` arguments by position."""
     if isinstance(function, _Keywords):
         return [*names_of(function.function, count - len(function.names)), *function.names]
+    if type(function) is types.FunctionType and not function.__dict__:
+        # Without attributes such as __wrapped__ the code has the names, which takes less time than a signature.
+        code = function.__code__
+        own = code.co_argcount + code.co_kwonlyargcount
+        if own == count and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            return list(code.co_varnames[:own])
     names: list[str] = []
     for parameter in parameters_of(function).values():
         if parameter.kind is parameter.VAR_POSITIONAL:

@@ -42,10 +42,18 @@ class General:
 
     tape: the tape of the first sample, in whose types, keywords and guards numbers that depend on sizes are `Extent`.
     constants: text of each constant that depends on sizes.
+    cases: the tape at each sample.
     """
 
     tape: Tape
     constants: Mapping[int, str]
+    cases: Sequence[Tape]
+
+    def at(self, size: Mapping[str, int]) -> Tape:
+        """The tape at one size."""
+        tape = self.changed(lambda extent: evaluated(extent.text, size))
+        made = {variable: evaluated(text, size) for variable, text in self.constants.items()}
+        return replace(tape, constants={**tape.constants, **made})
 
     def changed(self, change: Callable[[Extent], int]) -> Tape:
         """The tape with what ``change`` makes of extents."""
@@ -94,7 +102,7 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
         replace(guard, expected=_general([tape.guards[place].expected for tape in tapes], samples, guard.location))
         for place, guard in enumerate(first.guards)
     )
-    return General(replace(first, ops=tuple(ops), types=types, guards=guards), constants)
+    return General(replace(first, ops=tuple(ops), types=types, guards=guards), constants, tapes)
 
 
 def _variables(tape: Tape) -> list[int]:

@@ -245,7 +245,7 @@ def samples_of(
     another in each sample, and from those ``avoided``. Nor are they, their neighbours or their sums powers of two: to
     divide by those is written in another way.
     """
-    count = max(4, 2 + len(names)) if few else {1: 7, 2: 14}.get(len(names), 24)
+    count = max(4, 1 + len(names)) if few else {1: 7, 2: 14}.get(len(names), 24)
     span = 16 + 4 * (len(names) - 1) + 4 * (apart - 1) * (len(names) + len(avoided))
     found: list[dict[str, int]] = []
     state = 1
