@@ -22,7 +22,7 @@ from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacob
 from yota.package.signature import Parameter, class_name, described, hint, parameters
 from yota.package.size_recordings import Sized
 from yota.package.subject import Subject
-from yota.package.varying import Constants
+from yota.package.varying import Constants, Varying
 from yota.rules.registry import registry
 from yota.run.scalar_code import short_gradient, short_value
 
@@ -106,11 +106,13 @@ class FunctionWriter:
 
     def add_value(self) -> None:
         """The function itself, without derivative."""
-        tapes = [each.tape for each in self.subjects]
-        tape = tapes[0]
-        if not self.found and not self.strict:
-            tapes = [short_value(tape, self.subject.call.search)]
-        kernel = self._kernel(f"_{self.name}", self._valued(tapes))
+        tape, name = self.subject.tape, f"_{self.name}"
+        if self.found and not self.strict:
+            kernel = self._sized_kernel(name, *self.found.function)
+        elif self.strict:
+            kernel = self._kernel(name, self._valued([each.tape for each in self.subjects]))
+        else:
+            kernel = self._kernel(name, [short_value(tape, self.subject.call.search)])
         types = [tape.types[output] for output in tape.outputs]
         outputs = zip(
             *([each.tape.types[output].shape for output in each.tape.outputs] for each in self.subjects), strict=True
@@ -131,20 +133,22 @@ class FunctionWriter:
     def add_gradient(self) -> None:
         """Value with gradient, and gradient alone."""
         leaves, wanted = self.subject.layout.wanted, self.wanted
-        all_sizes = [each.adjoints for each in self.subjects]
-        found, tapes = all_sizes[0], [each.tape for each in all_sizes]
+        found, both = self.subject.adjoints, f"{self.name}_value_and_gradient"
         present = [variable is not None for variable in found.variables]
-        if not self.found and not self.strict:
+        if self.found and not self.strict:
+            kernel = self._sized_kernel(f"_{both}", *self.found.gradient)
+        elif self.strict:
+            kernel = self._kernel(f"_{both}", self._valued([each.adjoints.tape for each in self.subjects]))
+        else:
             given = [leaf for leaf, there in zip(leaves, present, strict=True) if there]
-            tapes = [short_gradient(found.tape, given, registry(), self.subject.call.search)]
-        kernel = self._kernel(f"_{self.name}_value_and_gradient", self._valued(tapes))
+            kernel = self._kernel(f"_{both}", [short_gradient(found.tape, given, registry(), self.subject.call.search)])
         self.tapes.append(found.tape)
         record, single = f"{class_name(self.name)}Gradient", len(wanted) == 1
         if not single:
             held = tuple(f"{each.name}: {hint(each.type)}" for each in wanted)
             self.records.append(RecordClass(record, held))
         value, gradient = self.subject.tape.types[self.subject.tape.outputs[0]], record
-        kind, by, both = record, ", ".join(each.name for each in wanted), f"{self.name}_value_and_gradient"
+        kind, by = record, ", ".join(each.name for each in wanted)
         if single:
             gradient, kind = hint(wanted[0].type), described(wanted[0].type, wanted[0].shape)
         count = iter(range(1, 1 + sum(present)))
@@ -232,11 +236,15 @@ class FunctionWriter:
     def _kernel(self, name: str, tapes: Sequence[Tape]) -> Kernel:
         """The kernel that computes ``tapes``, one for each size at which the function was traced."""
         if self.found:
-            kernel = sized_kernel(self.found, tapes, name, self.constants)
-        else:
-            kernel = kernel_of(tapes[0], name, self.constants, strict=self.strict)
-        self.kernels.append(kernel)
-        return kernel
+            return self._sized_kernel(name, *self.found.separated(tapes))
+        self.kernels.append(kernel_of(tapes[0], name, self.constants, strict=self.strict))
+        return self.kernels[-1]
+
+    def _sized_kernel(self, name: str, tape: Tape, varying: Sequence[Varying]) -> Kernel:
+        """The kernel that computes a tape for all sizes."""
+        assert self.found is not None
+        self.kernels.append(sized_kernel(self.found, tape, varying, name, self.constants))
+        return self.kernels[-1]
 
     def _shape(self, shapes: Sequence[tuple[int, ...]]) -> _Shape:
         """The shape that is one of ``shapes`` at each size, by the names of sizes."""

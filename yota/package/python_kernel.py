@@ -27,7 +27,7 @@ from yota.package.examples import Integers
 from yota.package.signature import Parameter
 from yota.package.size_recordings import Sized
 from yota.package.subject import Subject
-from yota.package.varying import Constants
+from yota.package.varying import Constants, Varying
 from yota.rules.registry import registry
 from yota.run.derivatives.inside import record
 
@@ -200,12 +200,11 @@ def _admitted(statement: ast.Import | ast.ImportFrom) -> str:
     return ast.unparse(statement)
 
 
-def sized_kernel(sized: Sized, tapes: Sequence[Tape], name: str, constants: Constants) -> Kernel:
-    """The kernel that computes ``tapes``, one for each size at which the function was traced.
+def sized_kernel(sized: Sized, tape: Tape, varying: Sequence[Varying], name: str, constants: Constants) -> Kernel:
+    """The kernel of a tape for all sizes, whose last inputs are ``varying``.
 
     Raises CodegenError if the tape calls something that only this process has.
     """
-    tape, varying = sized.separated(tapes)
     _refuse_solvers(tape)
     tape = run(tape, strict=sized.strict)
     sized.decided()

@@ -20,6 +20,8 @@ from yota.package.subject import Call, Subject, subject_of
 from yota.run.arguments import Arguments
 from yota.run.gradient_layout import Wrt
 from yota.tracing.replay import evaluate
+from yota.transform.sizes.evaluation import evaluated
+from yota.transform.sizes.generalise import at_size
 
 _LARGE, _MOST_LARGE = 67, 3
 _LARGEST = 347
@@ -119,7 +121,8 @@ def _trials_of(sized: Sized) -> list[Mapping[str, int]]:
     # Beside the smallest those that a part of an array may not fit, and the next one.
     whole = [size for size in small[1:] if not sized.clips(size)]
     small = [size for size in small if size == small[0] or size in whole[:1] or sized.clips(size)]
-    return [*small, *sized.largest, *(size for size, _ in sized.small)]
+    found = [*small, *sized.largest, *(size for size, _ in sized.small)]
+    return list({tuple(size[name] for name in names): size for size in found}.values())
 
 
 def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
@@ -213,9 +216,10 @@ def _confirmed(
     by = [leaves[place] for place in places]
     if any(np.asarray(each).dtype != np.float64 for each in by):
         return None
-    tape = sized.general([subject.adjoints.tape for subject in sized.subjects]).at(size)
+    tape, varying = sized.gradient
     try:
-        found = _arrays(by, _slopes(sized.subjects[0], tape, leaves))
+        given = [*leaves, *(evaluated(each.text, size) for each in varying)]
+        found = _arrays(by, _slopes(sized.subjects[0], at_size(tape, size), given))
         steps = {place: _STEP * np.cos(np.arange(float(np.size(leaves[place])))) for place in places}
         ends = []
         for sign in (1.0, -1.0):

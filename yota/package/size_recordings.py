@@ -15,23 +15,27 @@ import numpy as np
 
 import yota
 from yota.errors import ArgumentError, YotaError
-from yota.ir.extents import Extent, extent_of
+from yota.ir.extents import Extent, extent_of, tentative
 from yota.ir.tape import Tape
 from yota.package.subject import Call, Subject, subject_of
 from yota.package.varying import Varying, separated
+from yota.rules.registry import registry
 from yota.run.gradient_layout import Wrt
 from yota.tracing.traced_sizes import Decision
+from yota.transform.reverse.backward import gradient_tape
 from yota.transform.sizes.conditions import Conditions, demand
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.generalise import (
     General,
     OtherSteps,
     UnknownForm,
+    at_size,
     canonical,
     check_same_ops,
     elements,
     generalised,
     held,
+    is_case,
 )
 from yota.transform.sizes.literal_sizes import with_literals
 from yota.transform.sizes.size_branches import Branches, place_of
@@ -46,9 +50,9 @@ _LARGER = (43, 89, 173, 347, 691, 1381, 2767, 5531, 11059, 22123)
 """Sizes at which the function must still do the same where sizes escape: one in each octave."""
 _LARGEST = 347
 """The largest of them where none escapes: from there on code has its general form."""
-_MOST_WORK, _MOST_LARGEST = 4_000_000, 400_000
-"""Elements that all arrays of a tape may have together at such sizes, and at the largest."""
-_OP = 700
+_MOST_WORK, _MOST_LARGEST, _MOST_QUICK = 4_000_000, 1_200_000, 120_000
+"""Elements that all arrays of a tape may have together at such sizes, at the largest, and at more than the first."""
+_OP = 250
 """Elements that are computed in about the time of recording an op."""
 _MOST_TRIED = 20_000_000
 """The same where the function decides otherwise."""
@@ -132,6 +136,31 @@ class Sized:
             return known[extent.values]
 
         return separated(general, larger, negative=negative)
+
+    @functools.cached_property
+    def function(self) -> tuple[Tape, tuple[Varying, ...]]:
+        """The function for all sizes, and the constants that are its last inputs."""
+        return self.separated([each.tape for each in self.subjects])
+
+    @functools.cached_property
+    def gradient(self) -> tuple[Tape, tuple[Varying, ...]]:
+        """The function with its adjoints for all sizes, and the constants that are its last inputs.
+
+        The function for all sizes is differentiated, and the result held against that of the first recording. Where a
+        rule needs the number that a size is, each recording is differentiated.
+        """
+        (tape, varying), subject = self.function, self.subjects[0]
+        try:
+            wanted = [tape.inputs[leaf].variable for leaf in subject.layout.wanted]
+            # The comparison with a recording decides; what rules compare on the way refuses no sizes.
+            with tentative():
+                tape = gradient_tape(tape, wanted, registry()).tape
+            size = self.samples.sizes[0]
+            if is_case(at_size(tape, size), [evaluated(each.text, size) for each in varying], subject.adjoints.tape):
+                return tape, varying
+        except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
+            pass  # What is wrong with the function itself is found again below.
+        return self.separated([each.adjoints.tape for each in self.subjects])
 
     def general(self, tapes: Sequence[Tape]) -> General:
         """The tape that ``tapes``, one for each size, are cases of.
@@ -296,7 +325,9 @@ class _Trials:
 
     def _quick(self, sizes: Iterable[dict[str, int]]) -> list[dict[str, int]]:
         """The last of the sizes, in their order, at which recording is quick."""
-        return [size for size in sizes if elements(self.general, size, _OP) <= _MOST_LARGEST][-1:]
+        counts = [(elements(self.general, size, _OP), size) for size in sizes]
+        quick = [size for count, size in counts if count <= _MOST_QUICK]
+        return quick[-1:] or [size for count, size in counts if count <= _MOST_LARGEST][:1]
 
 
 def _literals(call: Call, size: Mapping[str, int]) -> set[int]:
@@ -307,8 +338,8 @@ def _literals(call: Call, size: Mapping[str, int]) -> set[int]:
 def _is_defined(call: Call, size: Mapping[str, int]) -> bool:
     """Whether the function gives something at one size."""
     try:
-        function, arguments = call.arguments(size)
-        quietly(function, arguments.values)
+        function, args = call.given(size)
+        quietly(function, args)
     except (ArithmeticError, np.linalg.LinAlgError):
         return True  # That is a matter of the values.
     except Exception:  # noqa: BLE001  (whatever the function raises)

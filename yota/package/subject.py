@@ -94,6 +94,11 @@ class Call:
 
     def arguments(self, sizes: Mapping[str, int] | None = None) -> tuple[Callable[..., Any], Arguments]:
         """The function with its arguments by position, and those of the given sizes."""
+        function, args = self.given(sizes)
+        return function, sort_arguments(function, args)
+
+    def given(self, sizes: Mapping[str, int] | None = None) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The same, without a search for leaves."""
         known = [spec for spec in self.specs if spec is not None]
         integers = Integers.beside(array for spec in known for array in arrays_of(spec, sizes))
         values = {
@@ -102,13 +107,9 @@ class Call:
         }
         if self.sample is not None:
             values |= sampled(self.sample, dict(zip(self.names, self.specs, strict=True)), sizes or {})
-        function, args = self._positional(values)
-        return function, sort_arguments(function, args)
-
-    def _positional(self, values: Mapping[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         count = len(self.hidden)
-        known = names_of(self.function, count + len(values))[count:]
-        if list(values) == known:
+        names = names_of(self.function, count + len(values))[count:]
+        if list(values) == names:
             return positional(self.function, (*self.hidden, *values.values()), {})
         return positional(self.function, self.hidden, dict(values))
 

@@ -17,7 +17,7 @@ from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import Rewriting
 from yota.transform.sizes.evaluation import evaluated
-from yota.transform.sizes.generalise import General
+from yota.transform.sizes.generalise import General, changed
 
 _MOST = 1 << 16
 """Elements of one array that a module may carry."""
@@ -201,7 +201,7 @@ def separated(
         for tape in own:
             _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
     uses = list(found.values())
-    return _with_inputs(general.changed(change), varying, uses), tuple(varying)
+    return _with_inputs(changed(general.tape, change), varying, uses), tuple(varying)
 
 
 def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from yota.errors import RuleError
+from yota.ir.extents import Extent
 from yota.ir.indexing import Index, Slice
 from yota.ir.primitive import BINARY
 from yota.ir.types import TensorType
@@ -144,7 +145,7 @@ def _extents(shape: Any, size: int | None) -> tuple[int, ...]:
     if size is not None and extents.count(-1) == 1:
         known = math.prod(each for each in extents if each != -1)
         extents = tuple(size // known if each == -1 else each for each in extents)
-    return tuple(operator.index(each) for each in extents)
+    return tuple(each if isinstance(each, Extent) else operator.index(each) for each in extents)
 
 
 def bind(

@@ -49,20 +49,48 @@ class General:
     constants: Mapping[int, str]
     cases: Sequence[Tape]
 
-    def at(self, size: Mapping[str, int]) -> Tape:
-        """The tape at one size."""
-        tape = self.changed(lambda extent: evaluated(extent.text, size))
-        made = {variable: evaluated(text, size) for variable, text in self.constants.items()}
-        return replace(tape, constants={**tape.constants, **made})
 
-    def changed(self, change: Callable[[Extent], int]) -> Tape:
-        """The tape with what ``change`` makes of extents."""
-        distinct = {id(type): type for type in self.tape.types.values()}
-        known = {each: with_extents(type, change) for each, type in distinct.items()}
-        types = {variable: known[id(type)] for variable, type in self.tape.types.items()}
-        ops = tuple(replace(op, static=with_extents(op.static, change)) for op in self.tape.ops)
-        guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.tape.guards)
-        return replace(self.tape, types=types, ops=ops, guards=guards)
+def changed(tape: Tape, change: Callable[[Extent], int]) -> Tape:
+    """The tape with what ``change`` makes of extents."""
+    distinct = {id(type): type for type in tape.types.values()}
+    known = {each: with_extents(type, change) for each, type in distinct.items()}
+    types = {variable: known[id(type)] for variable, type in tape.types.items()}
+    ops = tuple(replace(op, static=with_extents(op.static, change)) for op in tape.ops)
+    guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in tape.guards)
+    return replace(tape, types=types, ops=ops, guards=guards)
+
+
+def at_size(tape: Tape, size: Mapping[str, int]) -> Tape:
+    """A tape for all sizes at one of them."""
+    known: dict[tuple[int, ...], int] = {}
+
+    def value(extent: Extent) -> int:
+        if extent.values not in known:
+            known[extent.values] = evaluated(extent.text, size)
+        return known[extent.values]
+
+    return changed(tape, value)
+
+
+def is_case(tape: Tape, varying: Sequence[Any], found: Tape) -> bool:
+    """Whether ``found`` is ``tape`` with the values ``varying`` of its last inputs: ops, types, keywords, numbers."""
+    inputs = [entry.variable for entry in tape.inputs]
+    known = dict(zip(inputs, (entry.variable for entry in found.inputs), strict=False))
+    constants = {**tape.constants, **dict(zip(inputs[len(found.inputs) :], varying, strict=True))}
+    if len(tape.ops) != len(found.ops):
+        return False
+    for op, other in zip(tape.ops, found.ops, strict=True):
+        known[op.result] = other.result
+        if op.primitive is not other.primitive or not _is_case(op.static, other.static, {}):
+            return False
+        for operand, own in zip(op.operands, other.operands, strict=True):
+            if known.get(operand) != own and not (
+                operand in constants and own in found.constants and _close(constants[operand], found.constants[own])
+            ):
+                return False
+        if tape.types[op.result] != found.types[other.result]:
+            return False
+    return [known.get(each) for each in tape.outputs] == list(found.outputs)
 
 
 def generalised(tapes: Sequence[Tape], samples: Samples) -> General:

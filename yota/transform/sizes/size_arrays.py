@@ -18,6 +18,13 @@ _OFFSETS = (0, 1, -1, 2, -2)
 
 def array_text(arrays: Sequence[np.ndarray[Any, Any]], samples: Samples) -> str | None:
     """Python text that makes each of ``arrays`` at its sample; None if none is known."""
+    key = tuple((array.dtype, array.shape, array.tobytes()) for array in arrays)
+    if key not in samples.arrays:
+        samples.arrays[key] = _text(arrays, samples)
+    return samples.arrays[key]
+
+
+def _text(arrays: Sequence[np.ndarray[Any, Any]], samples: Samples) -> str | None:
     dtype = arrays[0].dtype
     if dtype.kind not in "biuf" or len({(array.dtype, array.ndim) for array in arrays}) != 1:
         return None

@@ -43,6 +43,7 @@ class Branches:
         self.names = tuple(names)
         self._sizes: list[Mapping[str, int]] = []
         self._seen: dict[_Key, dict[int, Decision]] = {}
+        self._changes: dict[Any, list[int]] = {}
         self.escaped = False
         """Whether the function made something of a size that does not tell what it does with it, such as its digits."""
 
@@ -125,12 +126,18 @@ class Branches:
         far = []
         for name in self.names:
             own = [rule for rule in rules if name in rule.names]
-            changes = sorted({change for rule in own for change in rule.changes(name, small)})
+            changes = sorted({change for rule in own for change in self._changes_of(rule, name, small)})
             found += [{**small, name: extent} for extent in changes]
             far.append([small[name], *(extent for extent in changes if extent >= _FIRST)])
         if len(far) > 1 and math.prod(map(len, far)) <= _DENSE:
             found += [dict(zip(self.names, each, strict=True)) for each in itertools.product(*far)]
         return found
+
+    def _changes_of(self, rule: _Rule, name: str, others: Mapping[str, int]) -> list[int]:
+        key = (rule.decision.operation, rule.decision.operands, rule.decision.outcome, name)
+        if key not in self._changes:
+            self._changes[key] = rule.changes(name, others)
+        return self._changes[key]
 
 
 class _Rule:
@@ -164,15 +171,24 @@ class _Rule:
             extents = np.asarray(extents, np.float64)
             return np.broadcast_to(self._value({**columns, name: extents}), extents.shape)
 
-        steps = [_DENSE]
-        while steps[-1] < _LARGEST:
-            steps.append(steps[-1] * 9 // 8)
-        at = np.array([*range(1, _DENSE), *steps])
-        known = values(at)
+        known = values(_EXTENTS)
         found = []
         for place in np.nonzero(known[1:] != known[:-1])[0][:_DENSE]:
-            found += _between(values, int(at[place]), int(at[place + 1]))
+            found += _between(values, int(_EXTENTS[place]), int(_EXTENTS[place + 1]))
         return found
+
+
+def _extents() -> Iterator[int]:
+    """Each extent below one, and from there on some in each octave."""
+    yield from range(1, _DENSE)
+    extent = _DENSE
+    while extent < _LARGEST:
+        yield extent
+        extent = extent * 9 // 8
+    yield extent
+
+
+_EXTENTS = np.fromiter(_extents(), np.int64)
 
 
 def _between(values: Callable[[Any], Any], low: int, high: int) -> list[int]:

@@ -50,6 +50,8 @@ class Samples:
     _texts: dict[tuple[int, ...], Spelled] = field(default_factory=dict, init=False)
     _wholes: dict[tuple[int, ...], str | None] = field(default_factory=dict, init=False)
     _signs: dict[tuple[int, ...], bool] = field(default_factory=dict, init=False)
+    arrays: dict[Any, str | None] = field(default_factory=dict, init=False)
+    """Texts of arrays, by what they are at the samples."""
     demands: dict[tuple[int, ...], None] = field(default_factory=dict, init=False)
     """Values of what must not be negative, for decisions to be right that code was made by."""
 
