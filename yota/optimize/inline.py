@@ -28,13 +28,16 @@ _SHORT = 17
 def run(tape: Tape, *, strict: bool = False, compiled: bool = False, alone: bool = False) -> Tape:
     """Expand every op whose primitive has a body, and, unless ``strict``, those that share parts with others.
 
-    Where the code is not ``compiled``, each op of a form goes through memory: long forms are left out. Code that runs
-    ``alone`` has no functions of Python's, so each that has a form is computed by it.
+    Where the code is not ``compiled``, each op of a form goes through memory: long forms are left out. Otherwise loops
+    compute each function of SciPy's that has a form in NumPy's. Code that runs ``alone`` has no functions of Python's,
+    so each of the user's that has a form is computed by it too.
     """
     if not strict and any(_is_plain(op.primitive) for op in tape.ops):
         # What their bodies compute may be parts of others' forms.
         tape = _expanded(tape, set(), _is_plain)
     sharing = set() if strict else _sharing(tape, math.inf if compiled else _SHORT)
+    if alone or (compiled and not strict):
+        sharing |= _in_numpy(tape)
     if alone:
         sharing |= {op.result for op in tape.ops if op.primitive.shared is not None and _is_users(op.primitive)}
     if not sharing and all(op.primitive.expand is None for op in tape.ops):
@@ -75,6 +78,19 @@ def _is_plain(primitive: Primitive) -> bool:
 
 def _is_users(primitive: Primitive) -> bool:
     return primitive.target is not None and not primitive.target.startswith(("numpy.", "scipy."))
+
+
+def _in_numpy(tape: Tape) -> set[int]:
+    """Results of SciPy's functions that have a form in functions of NumPy's alone."""
+    builder, found = tape.builder(), set[int]()
+    for op in tape.ops:
+        shared = op.primitive.shared
+        if shared is not None and (op.primitive.target or "").startswith("scipy.") and _is_real(tape, op):
+            before = len(builder.ops)
+            shared.value(builder, op.operands)
+            if all((each.primitive.target or "").startswith("numpy.") for each in builder.ops[before:]):
+                found.add(op.result)
+    return found
 
 
 def _sharing(tape: Tape, longest: float) -> set[int]:
