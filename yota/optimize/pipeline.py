@@ -7,7 +7,7 @@ from collections.abc import Callable
 from yota.ir.tape import Rewrite, Tape
 from yota.ir.verify import is_on
 from yota.ir.verify import verify as checked
-from yota.optimize import cse, dce, fold, inline, scalarize, simplify
+from yota.optimize import cse, dce, fold, inline, powers, scalarize, simplify
 from yota.optimize import loop_bodies as loops
 
 
@@ -32,6 +32,7 @@ def passes(
         *([("inline", lambda tape: inline.run(tape, strict=strict, compiled=compiled))] if inlined else []),
         *shared,
         *algebra,
+        ("powers", lambda tape: powers.run(tape, strict=strict, values=values)),
         (
             "scalarize",
             lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped, values=values),
