@@ -99,6 +99,40 @@ def test_what_looks_alike_is_told_apart(monkeypatch):
     assert columns.types == plain.types
 
 
+def test_operators_of_other_lines_functions_and_dtypes_are_told_apart(monkeypatch):
+    monkeypatch.setattr(recorded, "_WINDOW", 48)
+    monkeypatch.setattr(recorded, "_FEWEST", 8)
+
+    def opposite(value):
+        return -value
+
+    def lowered(value, depth):
+        return lowered(value, depth - 1) * 0.5 if depth else value - 1.0
+
+    def f(x, matrix, short):
+        y, other = np.zeros(24), np.zeros(24, np.float32)
+        y[0], other[0] = x[0], short[0]
+        total = x[0]
+        for i in range(400):
+            total = total * x[i % 24] + (np.negative if i % 97 else opposite)(x[-1 - i % 7])
+            if i % 89:
+                total = total / 1.5
+            else:
+                total = total / 2.5
+            total = (lowered(total, 1 + (i == 150)) + (matrix[i % 3, 1] if i > 200 else matrix[1, i % 3])) ** 2
+            total = np.sin(np.float32(1) * total.astype(np.float32) if i == 290 else total)
+            total = total + short[i % 24] * (1.5 if i != 350 else np.float64(1.5))
+            if i == 320:
+                y = other
+            y[i % 24] = total
+        return np.sum(y)
+
+    plain, columns = both(f, X, X[:9].reshape(3, 3), X.astype(np.float32))
+    assert any(isinstance(part, Repeating) for part in columns.ops.parts)
+    assert tuple(columns.ops) == plain.ops
+    assert columns.types == plain.types
+
+
 def test_an_op_among_columns_is_replaced():
     def f(x):
         for _ in range(3000):

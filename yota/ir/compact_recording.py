@@ -7,11 +7,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, overload
 
+import numpy as np
+
 from yota.ir.indexing import Slice
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Keywords, Op, TapeBuilder
-from yota.ir.types import TensorType
+from yota.ir.types import NUMBERS, TensorType
 
 _WINDOW = 4096
 """Ops in which a pattern is looked for that has been there twice."""
@@ -20,6 +22,8 @@ _LONGEST_WINDOW = 64
 _FEWEST = 1024
 """Ops that repeat from which on they are kept as columns."""
 _result = attrgetter("result")
+_KINDS = {type: kind for kind, type in NUMBERS.items()}
+"""The classes of numbers, by their types."""
 
 
 def static_key(op: Op, number: int) -> Hashable:
@@ -53,8 +57,8 @@ class _Place:
     """An op of a pattern, and the place after it."""
 
     __slots__ = (
-        *("arity", "first", "following", "form", "is_element", "location", "moves", "number", "op", "primitive"),
-        "type",
+        *("arity", "code", "first", "following", "form", "is_element", "kind", "location", "moves", "number", "offset"),
+        *("op", "primitive", "type"),
     )
 
     def __init__(self, number: int, op: Op, type: TensorType, first: int, moved: int) -> None:
@@ -70,6 +74,16 @@ class _Place:
         self.is_element = self.moves >= 0 and self.form == (int,) and len(op.static) == 1
         """Whether one element of a vector is read or written."""
         self.following = self
+        self.kind: Any = None
+        """The class of results that are numbers, of few operands or read from vectors, and of vectors with one element
+        written; None for other ops."""
+        if self.is_element and op.access == AccessMap.WRITE:
+            self.kind = np.ndarray
+        elif self.is_element or (self.arity in (1, 2) and not op.static):
+            self.kind = _KINDS.get(type)
+        self.code: Any = None
+        """The code of `location` and its last instruction there; None until an op at the place was recorded."""
+        self.offset = -1
 
     def fits(self, static: tuple[tuple[str, Any], ...]) -> bool:
         """Whether keywords are like those of the place."""
@@ -224,7 +238,7 @@ class Recorder(TapeBuilder):
         self.looks = False
         self._next = self._wait = _WINDOW
         """The length of the tail at which a pattern is looked for; how many ops are awaited from a pattern's end."""
-        self._place: _Place | None = None
+        self.place: _Place | None = None
         """The place in the pattern of what may come next."""
         self._repeating = Repeating((), ())
 
@@ -238,7 +252,7 @@ class Recorder(TapeBuilder):
         """Append an op; its type is inferred by default."""
         if not (type and isinstance(static, tuple) and isinstance(operands, tuple)):
             operands, static, type = self.completed(primitive, operands, static, type)
-        place = self._place
+        place = self.place
         if place is not None:
             if (
                 primitive is place.primitive
@@ -247,15 +261,7 @@ class Recorder(TapeBuilder):
                 and len(operands) == place.arity
                 and (static is place.op.static or place.fits(static))
             ):
-                self.count = result = self.count + 1
-                self.types[result] = place.type
-                found = self._repeating
-                found.results.append(result)
-                found.operands += operands
-                if place.moves >= 0:
-                    found.statics.append(static)
-                self._place = place.following
-                return result
+                return self.follow(place, operands, static)
             self._end()
         self.count = result = self.count + 1
         self.types[result] = type
@@ -263,6 +269,18 @@ class Recorder(TapeBuilder):
         tail.append(Op(result, primitive, operands, static, self.location))
         if self.looks and len(tail) >= self._next:
             self._look()
+        return result
+
+    def follow(self, place: _Place, operands: tuple[int, ...], static: tuple[tuple[str, Any], ...] = ()) -> int:
+        """Append an op that is as the pattern has it at ``place``, where the pattern is."""
+        self.count = result = self.count + 1
+        self.types[result] = place.type
+        found = self._repeating
+        found.results.append(result)
+        found.operands += operands
+        if place.moves >= 0:
+            found.statics.append(static)
+        self.place = place.following
         return result
 
     def definition(self, variable: int) -> Op | None:
@@ -277,7 +295,7 @@ class Recorder(TapeBuilder):
     def _end(self) -> None:
         """What comes next is not of the pattern."""
         ops, found = self.ops, self._repeating
-        self._place = None
+        self.place = None
         if len(found) < _FEWEST:
             del ops.parts[-1], ops._starts[-1]
             ops.tail += [found[number] for number in range(len(found))]
@@ -295,7 +313,7 @@ class Recorder(TapeBuilder):
         if period:
             pattern = window[-period:]
             self._repeating = Repeating(pattern, [self.types[op.result] for op in pattern])
-            self._place = self._repeating.places[0]
+            self.place = self._repeating.places[0]
             self.ops.add(self._repeating)
 
     def _key(self, number: int, op: Op) -> Hashable:

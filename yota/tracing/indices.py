@@ -186,7 +186,7 @@ def is_written(tracer: Tracer, index: Any, value: Any) -> bool:
     if type_.shape or not (is_number or type_.dtype == array.dtype):
         return False
     array[found] = trace.values[element]
-    written: Tracer = trace.record(_SETITEM, (variable, element), (("index", found),), array)
+    written: Tracer = trace.record(_SETITEM, (variable, element), (("index", found),), array, 3)
     del trace.values[variable]
     tracer._variable = written._variable
     return True

@@ -64,6 +64,10 @@ class Observation:
         found = self._lines.get(frame.f_lasti)
         return self._noted(frame) if found is None else found
 
+    def line(self, frame: FrameType) -> Location | None:
+        """The line that ``frame`` runs, if it is where `here` was last; None anywhere else."""
+        return self._lines.get(frame.f_lasti) if frame.f_code is self._code else None
+
     def _noted(self, frame: FrameType) -> Location | None:
         first = None
         for user in users(frame, inside=True):

@@ -64,7 +64,7 @@ def _deferred(tracer: Tracer, name: str, other: Any, operands: tuple[Any, Any]) 
 
 def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
     if base is tracer and type(other) in _OPERANDS and type(tracer._value()) is np.float64:
-        return tracer._recorder().operate(_POWER, operator.pow, base, exponent)
+        return tracer._recorder().operate(_POWER, operator.pow, base, exponent, 4)
     found = None if type(other) in _OPERANDS else _deferred(tracer, "power", other, (base, exponent))
     if found is not None:
         return found
@@ -78,7 +78,7 @@ def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
         power = exponent._value() if is_tracer(exponent) else exponent
         if type(power) is float and math.isfinite(power) and not power.is_integer():
             base = base.astype(complex) if is_tracer(base) else complex(base)
-    return trace.operate(_POWER, operator.pow, base, exponent)
+    return trace.operate(_POWER, operator.pow, base, exponent, 4)
 
 
 _OPERANDS = {np.ndarray, float, int, complex, bool, list, tuple, np.float64}
@@ -93,7 +93,7 @@ def _unary(name: str, python: Callable[[Any], Any]) -> Any:
     known = primitive(name)
 
     def apply(self: Tracer) -> Tracer:
-        result: Tracer = self._recorder().apply(known, (self,), python=python)
+        result: Tracer = self._recorder().apply(known, (self,), python=python, depth=3)
         return result
 
     return apply

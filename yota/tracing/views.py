@@ -13,7 +13,7 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
-from yota.tracing.current import current
+from yota.tracing.current import current, innermost
 from yota.tracing.indices import are_whole, normalise, places
 from yota.tracing.memory import by_layout, laid_as
 from yota.tracing.methods import cast, is_tracer, with_part
@@ -36,7 +36,7 @@ def _is_truth(index: Any) -> bool:
 
 def read(tracer: Tracer, index: Any) -> Any:
     """``tracer[index]``; a view where NumPy gives one."""
-    inner = current()
+    inner: Trace | None = innermost.stack[-1]
     if inner is not None and inner is not tracer._trace:
         parts = index if isinstance(index, tuple) else (index,)
         if any(is_tracer(each) and each._trace is not tracer._trace for each in parts):
@@ -47,9 +47,9 @@ def read(tracer: Tracer, index: Any) -> Any:
         variable = tracer._variable if is_whole else trace.lift(tracer)
         value = trace.values[variable]
         found, shape = value[index], value.shape
-        entries: tuple[Any, ...] = places(index, shape)
+        entries: tuple[Any, ...] = (index,) if type(index) is int and index >= 0 else places(index, shape)
         if type(found) is not np.ndarray:
-            return trace.record(_GETITEM, (variable,), (("index", entries),), found)
+            return trace.record(_GETITEM, (variable,), (("index", entries),), found, 3)
         entries = (*entries, *[Slice(0, extent) for extent in shape[len(entries) :]])
         result = trace.record(_GETITEM, (variable,), (("index", entries),), found)
         return _viewed(tracer, result, {"index": entries})
