@@ -1,4 +1,4 @@
-"""Einsums that are no matrix products become products of elements and sums; the others stay for BLAS."""
+"""Einsums of several factors become pairs, and those that are no matrix products products of elements and sums."""
 
 from __future__ import annotations
 
@@ -39,10 +39,22 @@ def names(subscripts: str, dtype: Any = float) -> list[str]:
         ("da,da->", ["einsum"]),
         ("ad,db->ab", ["einsum"]),
         ("da,a->d", ["einsum"]),
+        ("da,ab,db->d", ["einsum", "transpose", "multiply", "sum"]),
+        ("ca,ad,db,cb->", ["einsum", "einsum", "einsum"]),
     ],
 )
 def test_what_becomes_of_them(subscripts: str, expected: list[str]) -> None:
     assert names(subscripts) == expected
+
+
+def test_the_gradient_shares_products_of_pairs_with_the_value() -> None:
+    x, s = np.random.default_rng(0).normal(size=(500, 20)), np.eye(20) + 0.1
+    made = yota.value_and_grad(lambda x: np.sum(np.einsum("ij,jk,ik->i", x, s, x) ** 2))
+    value, slope = made(x)
+    products = np.sum((x @ s) * x, axis=1)
+    np.testing.assert_allclose(value, np.sum(products**2), rtol=1e-13)
+    np.testing.assert_allclose(slope, 2 * products[:, None] * (x @ (s + s.T)), rtol=1e-12)
+    assert "2 matmul" in made.source
 
 
 def test_mixed_dtypes_stay() -> None:
@@ -55,7 +67,7 @@ def test_mixed_dtypes_stay() -> None:
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.lists(st.sampled_from("abcd"), max_size=3, unique=True).map("".join), min_size=1, max_size=3),
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=3, unique=True).map("".join), min_size=1, max_size=6),
     st.randoms(use_true_random=False),
     st.sampled_from(["float64", "complex128"]),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 from yota.optimize.case import Case, Rule
 
+_MOST_FACTORS = 5
 _SMALL_PRODUCT = 32
 """Up to this many multiplications in each of many small products, a loop over elements is quicker than BLAS."""
 
@@ -32,6 +34,49 @@ def _elementwise(case: Case) -> int | None:
     for operand, term in zip(case.operands[1:], terms[1:], strict=True):
         found = case.make("multiply", (found, _factor(case, operand, term, order, extents)))
     return _summed(case, found, order, output, extents)
+
+
+def _in_pairs(case: Case) -> int | None:
+    """An einsum of several factors as einsums of two, in the order with the fewest multiplications."""
+    inputs, output = str(case.keyword("subscripts")).split("->")
+    terms = inputs.split(",")
+    types = [case.type_of(operand) for operand in case.operands]
+    if not 2 < len(terms) <= _MOST_FACTORS or case.type.dtype.kind not in "fc":
+        return None
+    if any(type.dtype != case.type.dtype for type in types) or any(len(set(each)) != len(each) for each in terms):
+        return None
+    shapes = (extent for type in types for extent in type.shape)
+    extents = {letter: int(extent) for letter, extent in zip("".join(terms), shapes, strict=True)}
+    factors = list(zip(terms, case.operands, strict=True))
+    for left, right in _order(tuple(terms), output, extents)[1]:
+        (one, first), (two, second) = factors[left], factors[right]
+        factors = [each for place, each in enumerate(factors) if place not in (left, right)]
+        made = _contracted(one, two, [term for term, _ in factors], output) if factors else output
+        factors.append((made, case.make("einsum", (first, second), {"subscripts": f"{one},{two}->{made}"})))
+    return factors[0][1]
+
+
+def _contracted(one: str, two: str, rest: Sequence[str], output: str) -> str:
+    """The letters that a product of two factors keeps for the others and the result."""
+    wanted = set(output).union(*rest)
+    return "".join(letter for letter in dict.fromkeys(one + two) if letter in wanted)
+
+
+def _order(terms: tuple[str, ...], output: str, extents: dict[str, int]) -> tuple[list[int], list[tuple[int, int]]]:
+    """Costs and places of pairs, the best of all orders; of equal ones, that with the largest products first.
+
+    The product takes the last place.
+    """
+    if len(terms) == 1:
+        return [], []
+    found = []
+    for left, right in itertools.combinations(range(len(terms)), 2):
+        rest = tuple(each for place, each in enumerate(terms) if place not in (left, right))
+        cost = math.prod(extents[letter] for letter in {*terms[left], *terms[right]})
+        made = _contracted(terms[left], terms[right], rest, output)
+        costs, pairs = _order((*rest, made), output, extents)
+        found.append(([cost, *costs], [(left, right), *pairs]))
+    return min(found, key=lambda each: (sum(each[0]), [-cost for cost in each[0]]))
 
 
 def _is_product(terms: Sequence[str], output: str, extents: dict[str, int]) -> bool:
@@ -224,7 +269,7 @@ def _common_factor(case: Case) -> int | None:
 
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
-    "einsum": (_elementwise,),
+    "einsum": (_elementwise, _in_pairs),
     "sum": (_sum_of_one, _sum_of_broadcast, _sum_of_multiple),
     "matmul": (_matmul_of_broadcast, _multiple),
     "transpose": (_turned_product,),
