@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -219,3 +219,22 @@ def test_what_is_left_out_has_no_slope(call):
     known = np.isfinite(slopes) & (np.abs(slopes) < 1e3)
     np.testing.assert_allclose(found[known], np.array(slopes)[known], rtol=1e-6, atol=1e-9)
     assert np.all(np.isfinite(found))
+
+
+@pytest.mark.parametrize(
+    "starts", [range(0, 60, 5), [0, 1, 3, 9, 9, 20, 33, 34, 50], [7, 3, 3, 59, 0, 10, 20, 21, 22, 40]]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.multiply])
+def test_many_segments_are_reduced_together(ufunc: np.ufunc, axis: int, starts: Sequence[int]) -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(0.5, 1.5, size=(60, 60))
+
+    def f(x: Any) -> Any:
+        return np.sum(np.sin(ufunc.reduceat(x, starts, axis=axis)))
+
+    value, slope = yota.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    direction = random.normal(size=x.shape)
+    along = (f(x + 1e-6 * direction) - f(x - 1e-6 * direction)) / 2e-6
+    np.testing.assert_allclose(np.sum(slope * direction), along, rtol=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +131,10 @@ def _accumulate(trace: Trace, ufunc: Any, array: Any, axis: int = 0, dtype: Any 
     return np.moveaxis(np.stack(results), 0, axis) if results else _cast(trace, wanted, wanted.dtype)
 
 
+_MANY_SEGMENTS = 8
+"""From so many segments on, operations on all of them take the place of a slice for each."""
+
+
 @implements("reduceat")
 def _reduceat(trace: Trace, ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
     places = [int(index) for index in indices]
@@ -139,11 +142,27 @@ def _reduceat(trace: Trace, ufunc: Any, array: Any, indices: Any, axis: int = 0,
     if not wanted.size:
         return trace.traced(wanted)
     rows = np.moveaxis(_cast(trace, array, wanted.dtype), axis, 0)
+    return np.moveaxis(_reduced(ufunc, rows, np.array(places), wanted.dtype), 0, axis)
+
+
+def _reduced(ufunc: Any, rows: Any, starts: Any, dtype: Any) -> Any:
+    """The reduction of each segment of rows; a segment that ends before its start is the row there."""
+    lengths = np.maximum(np.diff(starts, append=len(rows)), 1)
+    longest, count = lengths.max(), len(starts)
+    if count >= _MANY_SEGMENTS and (lengths == longest).all() and (np.diff(starts) == longest).all():
+        whole = rows[starts[0] : starts[0] + count * longest]
+        return ufunc.reduce(whole.reshape(count, longest, *rows.shape[1:]), axis=1, dtype=dtype)
+    if count >= _MANY_SEGMENTS and ufunc is np.add:
+        places = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        found = np.zeros_like(rows, shape=(count, *rows.shape[1:]))
+        np.add.at(found, np.repeat(np.arange(count), lengths), rows[places])
+        return found
+    ends = starts + lengths
     pieces = [
-        ufunc.reduce(rows[low:high], axis=0, dtype=wanted.dtype) if high - low > 1 else rows[low]
-        for low, high in itertools.pairwise((*places, rows.shape[0]))
+        ufunc.reduce(rows[low:high], axis=0, dtype=dtype) if high - low > 1 else rows[low]
+        for low, high in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-    return np.moveaxis(np.stack(pieces), 0, axis)
+    return np.stack(pieces)
 
 
 def _doubling(ufunc: Any, rows: Any) -> Any:
