@@ -58,7 +58,7 @@ class _Place:
 
     __slots__ = (
         *("arity", "code", "first", "following", "form", "is_element", "kind", "location", "moves", "number", "offset"),
-        *("op", "primitive", "type"),
+        *("op", "primitive", "type", "writes"),
     )
 
     def __init__(self, number: int, op: Op, type: TensorType, first: int, moved: int) -> None:
@@ -77,7 +77,8 @@ class _Place:
         self.kind: Any = None
         """The class of results that are numbers, of few operands or read from vectors, and of vectors with one element
         written; None for other ops."""
-        if self.is_element and op.access == AccessMap.WRITE:
+        self.writes = self.is_element and op.access == AccessMap.WRITE
+        if self.writes:
             self.kind = np.ndarray
         elif self.is_element or (self.arity in (1, 2) and not op.static):
             self.kind = _KINDS.get(type)
@@ -85,8 +86,10 @@ class _Place:
         """The code of `location` and its last instruction there; None until an op at the place was recorded."""
         self.offset = -1
 
-    def fits(self, static: tuple[tuple[str, Any], ...]) -> bool:
+    def fits(self, static: Keywords) -> bool:
         """Whether keywords are like those of the place."""
+        if not isinstance(static, tuple):
+            return False
         if self.is_element:
             index = static[0][1]
             return len(index) == 1 and type(index[0]) is int
@@ -271,7 +274,7 @@ class Recorder(TapeBuilder):
             self._look()
         return result
 
-    def follow(self, place: _Place, operands: tuple[int, ...], static: tuple[tuple[str, Any], ...] = ()) -> int:
+    def follow(self, place: _Place, operands: tuple[int, ...], static: Any) -> int:
         """Append an op that is as the pattern has it at ``place``, where the pattern is."""
         self.count = result = self.count + 1
         self.types[result] = place.type

@@ -365,10 +365,9 @@ class Trace:
                 and frame.f_lasti == place.offset
                 and (variables[0] not in constants or variables[-1] not in constants)
                 and len(variables) == place.arity
-                and isinstance(static, tuple)
                 and (not static or place.fits(static))
                 # What an element is written into has the type that it had before.
-                and (place.kind is not np.ndarray or builder.types[variables[0]] is place.type)
+                and (not place.writes or builder.types[variables[0]] is place.type)
             ):
                 number = builder.follow(place, variables, static)
                 self.values[number] = result
