@@ -1,4 +1,4 @@
-"""What standalone C does in an order: sorting, medians, and writes at given places, of which the last one stays."""
+"""What standalone C does in an order: sorting, searches, convolutions, writes of which the last one stays."""
 
 from __future__ import annotations
 
@@ -51,6 +51,45 @@ def middle(X):
     return np.sum(np.median(X, axis=0) ** 2) + np.where(np.all(X > -9, axis=1), X[:, 0], 0.0)[0]
 
 
+POINTS = np.array([-3.0, -1.0, 0.0, 0.0, 1.0, 3.0, np.nan])
+LEVELS = np.array([1.0, -1.0, 0.5, 0.2, 2.0, 3.0])
+
+
+def extrema(X):
+    ties = np.argmax(np.round(X), axis=1) * np.argmin(np.round(X), axis=1)
+    inner = X[np.argmax(X, axis=0), np.arange(X.shape[1])] ** 2
+    return np.sum(inner) + X.ravel()[np.argmin(X)] ** 3 + np.sum(ties * X[:, 0]) + np.argmax(X > 0.5)
+
+
+def first_by_key(x, key):
+    return x[np.argmax(key)] ** 2 + x[np.argmin(key[1:])] ** 3
+
+
+def searched(x, key):
+    single = np.searchsorted(POINTS, key[0], side="right") * x[0]
+    return np.sum(np.searchsorted(POINTS, key) * x + np.searchsorted(POINTS, key, side="right") * x**2) + single
+
+
+def sampled(x):
+    return np.sum(np.interp(x, POINTS[[0, 1, 2, 4, 5]], LEVELS[1:]) ** 2) + np.interp(x[0], [-9.0, 9.0], LEVELS[:2])
+
+
+def smoothed(x, k):
+    return np.sum(np.convolve(x, k) ** 2) + np.sum(np.convolve(k, x, "same") ** 3)
+
+
+def spread(x, k):
+    return np.sum(np.convolve(x, k) ** 2)
+
+
+def picked(x, i):
+    return x[i] ** 2 * x[0]
+
+
+def matched(x, k):
+    return np.sum(np.correlate(x, k) ** 2) + np.sum(np.correlate(x, k, "full") ** 3)
+
+
 PLACES = ([0, 1, 2, 3], [3, 3, 3, 3], [4, 0, 4, 1], [-1, 4, 0, -5], [2, 1, 2, 1])
 
 
@@ -89,6 +128,14 @@ CASES: list[tuple[Callable[..., Any], dict[str, str], tuple[int, ...], list[tupl
     (by_key, {"x": "float64[N]", "key": "float64[N]"}, (37,), [(normal(37), keys("float64"))]),
     (by_key, {"x": "float64[N]", "key": "float32[N]"}, (37,), [(normal(37), keys("float32"))]),
     (by_key, {"x": "float64[N]", "key": "int32[N]"}, (37,), [(normal(37), keys("int32"))]),
+    (extrema, {"X": "float64[N,M]"}, (6, 5), [(normal(6, 5),), (-np.abs(normal(6, 5)),)]),
+    (first_by_key, {"x": "float64[N]", "key": "float64[N]"}, (37,), [(normal(37), keys("float64"))]),
+    (first_by_key, {"x": "float64[N]", "key": "int32[N]"}, (37,), [(normal(37), keys("int32"))]),
+    (searched, {"x": "float64[N]", "key": "float64[N]"}, (37,), [(normal(37), keys("float64"))]),
+    (sampled, {"x": "float64[N]"}, (9,), [(3 * normal(9),)]),
+    (smoothed, {"x": "float64[N]", "k": "float64[3]"}, (8,), [(normal(8), normal(3))]),
+    (spread, {"x": "float64[N]", "k": "float64[M]"}, (5, 8), [(normal(5), normal(8))]),
+    (matched, {"x": "float64[N]", "k": "float64[3]"}, (8,), [(normal(8), normal(3))]),
     (middle, {}, (), [(normal(4, 3),), (normal(4, 3) * 3,)]),
 ]
 cases = pytest.mark.parametrize(
@@ -155,3 +202,31 @@ def test_files_check_themselves_under_sanitizers(f: Any, specs: Any, tmp_path: P
     assert done.returncode == 0, done.stderr
     ran = subprocess.run([str(tmp_path / "test")], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_strict_values_are_not_those_of_another_order_of_sums() -> None:
+    with pytest.raises(yota.errors.CodegenError, match="convolve"):
+        yota.generate(smoothed, {"x": "float64[8]", "k": "float64[3]"}, target="c", strict=True)
+
+
+def test_small_sizes_at_which_arrays_swap_are_refused(tmp_path: Path) -> None:
+    library = built(yota.generate(smoothed, {"x": "float64[N]", "k": "float64[3]"}, target="c"), tmp_path)
+    for count, status in ((1, -2), (2, -2), (3, 0), (4, 0)):
+        args, value = [normal(count), normal(3)], np.zeros(())
+        assert called(library, "smoothed", (count,), args, [value]) == status
+        if not status:
+            np.testing.assert_allclose(value, smoothed(*args), rtol=1e-12)
+
+
+def test_one_place_as_an_argument(tmp_path: Path) -> None:
+    library = built(yota.generate(picked, {"x": "float64[N]", "i": "int64"}, target="c", wrt="x"), tmp_path)
+    x = normal(5)
+    for place, status in ((0, 0), (4, 0), (-5, 0), (5, -3), (-6, -3), (2**62, -3)):
+        value, slope = np.full((), 7.0), np.full(5, 7.0)
+        args = [x, np.int64(place)]
+        assert called(library, "picked_value_and_gradient", (5,), args, [value, slope]) == status
+        if status:
+            assert value == 7.0 and np.all(slope == 7.0)
+        else:
+            np.testing.assert_allclose(value, picked(*args), rtol=1e-13)
+            np.testing.assert_allclose(slope, differences(picked, (x, place), 0), rtol=1e-6, atol=1e-7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,8 +19,10 @@ from yota.emit.c.statements import (
     Made,
     Sizes,
     called,
+    calling,
     failed,
     framed,
+    is_called,
     is_ordered,
     is_sort,
     put_in_place,
@@ -246,7 +248,7 @@ class _Function:
         made = None
         if not self.language.inlines:
             made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
-        if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
+        if made is None or (self.strict and op.result in self._exact()):
             raise CodegenError(refusal(self.tape, op, self.language))
         self.loops[op.result] = made
         read = {each.keyword("index") for each in self.tape.ops if each.operands[:1] == (op.result,)}
@@ -256,6 +258,10 @@ class _Function:
                 room = self.names.fresh("room")
                 self.rooms[op.result].append(room)
                 found[room] = partial(self._memory, room, type)
+
+    def _exact(self) -> Collection[int]:
+        """What the value is computed from, which has NumPy's bits under ``strict``."""
+        return cone(self.tape, self.tape.outputs[:1])
 
     def _looped(self, op: Op) -> list[str]:
         made = self.loops[op.result]
@@ -306,6 +312,8 @@ class _Function:
         """What is no loop over points."""
         if op.access == AccessMap.ITEM and op.operands[0] in self.loops:
             return []
+        if is_called(self.tape, op):
+            return self._call(op)
         known = op.access == AccessMap.RESHAPE or is_places(op) or is_ordered(self.tape, op)
         if not known or (op.access == AccessMap.WRITE and self.language.inlines):
             raise CodegenError(refusal(self.tape, op, self.language))
@@ -318,17 +326,34 @@ class _Function:
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
         if is_places(op):
-            return [self._look(op, source, target)]
+            return [self._look(op)]
         if is_sort(self.tape, op):
             return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
         return [Copy(target, source, self.tape.types[op.result].size)]
 
-    def _look(self, op: Op, source: str, target: str) -> Statement:
+    def _call(self, op: Op) -> list[str]:
+        if self.strict and self.tape.types[op.result].dtype.kind == "f" and op.result in self._exact():
+            raise CodegenError(refusal(self.tape, op, self.language))
+        sources = [self._source(operand) for operand in op.operands]
+        return calling(self.tape, op, sources, self._target(op), self.shared.needs)
+
+    def _source(self, variable: int) -> str:
+        """A pointer to an operand."""
+        text, type = self._text(variable), self.tape.types[variable]
+        self.used.add(text)
+        return text if type.shape else f"(const {self.language.type(type.dtype)}[]){{{text}}}"
+
+    def _target(self, op: Op) -> str:
+        """A pointer to the result."""
+        text = self.texts[op.result]
+        return text if self.tape.types[op.result].shape else text[1:] if text[0] == "*" else f"&{text}"
+
+    def _look(self, op: Op) -> Statement:
         function = called("places_from", self.tape, op, self.shared.needs)
         sizes = (self.tape.types[op.operands[0]].size, op.keyword("extent"))
         whole = np.dtype(np.int64)
         texts = [str(each) if isinstance(each, Extent) else self.language.literal(each, whole) for each in sizes]
-        call = f"{function}({', '.join([target, source, *texts])})"
+        call = f"{function}({', '.join([self._target(op), self._source(op.operands[0]), *texts])})"
         return Leave(self.language.applied("logical_not", np.dtype(bool), call), OUT_OF_BOUNDS)
 
     def _text(self, variable: int) -> str:

@@ -15,6 +15,7 @@ from yota.emit.c.lines import Needs
 from yota.emit.language import Language, filled
 from yota.emit.tree import Assign, Copy, Fill, Loop, Scope, Statement, Variable
 from yota.errors import CodegenError
+from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
@@ -76,6 +77,34 @@ def is_sort(tape: Tape, op: Op) -> bool:
     """Whether an op finds the places of real numbers along an axis from the smallest on."""
     type = tape.types[op.operands[0]] if op.semantics.positions == Positions.SORTED else None
     return type is not None and bool(type.shape) and is_known(type.dtype) and type.dtype.kind != "c"
+
+
+def is_called(tape: Tape, op: Op) -> bool:
+    """Whether an op is one call of a function of the file: places of extrema, a search, a convolution."""
+    types = [tape.types[each] for each in op.operands]
+    if not all(is_known(type.dtype) and type.dtype.kind != "c" and type.dtype == types[0].dtype for type in types):
+        return False
+    if op.primitive in _SLIDING:
+        return types[0].dtype.kind == "f"
+    return bool(types[0].shape) and op.semantics.positions in (Positions.EXTREME, Positions.BETWEEN)
+
+
+_EXTREMES = {primitive("argmax"): "largest_places", primitive("argmin"): "smallest_places"}
+_SLIDING = {primitive("convolve"): "convolved", primitive("correlate"): "correlated"}
+
+
+def calling(tape: Tape, op: Op, texts: Sequence[str], target: str, needs: Needs) -> list[str]:
+    """The call of an op of `is_called`; ``texts`` and ``target`` are pointers."""
+    types = [tape.types[each] for each in op.operands]
+    sizes: Sequence[int] = [type.size for type in types]
+    if op.primitive in _EXTREMES:
+        axis = op.keyword("axis")
+        shape, axis = (types[0].shape, axis % types[0].ndim) if axis is not None else ((types[0].size,), 0)
+        name, sizes = _EXTREMES[op.primitive], (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    else:
+        found = _SLIDING.get(op.primitive)
+        name = found or ("places_right_of" if op.keyword("side") == "right" else "places_left_of")
+    return filled(f"{called(name, tape, op, needs)}({', '.join([target, *texts, *map(str, sizes)])});")
 
 
 def is_ordered(tape: Tape, op: Op) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -128,8 +128,10 @@ class AllSizes:
         return [(self.names[name], least[name] + 4 + place) for place, name in enumerate(self.samples.names)]
 
 
-def at_samples(request: Request, kind: Callable[[Request, Sized, SizeNames], AllSizes]) -> Any:
-    """What ``kind`` writes of the function at several sizes.
+def at_samples(
+    request: Request, kind: Callable[[Request, Sized, SizeNames], AllSizes], least: Mapping[str, int] | None = None
+) -> Any:
+    """What ``kind`` writes of the function at several sizes, which are not below the ``least``.
 
     Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
         size is.
@@ -138,10 +140,15 @@ def at_samples(request: Request, kind: Callable[[Request, Sized, SizeNames], All
     title = language.file_names().fresh(called(request.wish))
     local = language.names(title, FOREIGN)
     names = SizeNames({name: local.fresh(name) for name in request.call.dimensions()}, language)
+
+    def written(*, few: bool) -> Any:
+        found = sized(request.call, request.wrt, strict=request.strict, few=few)
+        return kind(request, replace(found, least={**found.least, **(least or {})}), names).written()
+
     try:
-        return kind(request, sized(request.call, request.wrt, strict=request.strict, few=True), names).written()
+        return written(few=True)
     except (ArgumentError, CodegenError):
-        return kind(request, sized(request.call, request.wrt, strict=request.strict), names).written()
+        return written(few=False)
 
 
 def _values(number: int) -> Sequence[int]:

@@ -245,7 +245,12 @@ def _is_inside(rewriting: Rewriting, variable: int, extent: int) -> bool:
 
 def _placed(rewriting: Rewriting, operand: int, extent: int, known: dict[tuple[int, int], int], checked: bool) -> int:
     type = rewriting.tape.types[operand]
-    if operand in rewriting.tape.constants or not type.shape or type.dtype.kind not in "iu" or not is_known(type.dtype):
+    if (
+        operand in rewriting.tape.constants
+        or not (type.shape or checked)
+        or type.dtype.kind not in "iu"
+        or not is_known(type.dtype)
+    ):
         return rewriting[operand]
     if checked and _is_inside(rewriting, rewriting[operand], extent):
         return rewriting[operand]

@@ -9,9 +9,10 @@ import numpy as np
 
 from yota.errors import ArgumentError
 from yota.ir.access_maps import pieces
+from yota.ir.catalog import primitive
 from yota.ir.extents import Extent
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
-from yota.ir.semantics import AccessMap
+from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Op, Tape
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.size_expressions import Samples
@@ -25,11 +26,20 @@ def demand(tapes: Sequence[Tape], required: Callable[[Sequence[int]], None]) -> 
             required(values)
 
 
+_SLIDING = (primitive("convolve"), primitive("correlate"))
+
+
 def _distances(op: Op, tape: Tape) -> Iterator[int]:
     """How far each read of an op is inside of its array, at one size."""
     if op.semantics.fold in ("maximum", "minimum"):
         shape = tape.types[op.operands[0]].shape
         yield from (shape[axis] - 1 for axis in op.keyword("axis"))
+    if op.semantics.positions == Positions.EXTREME:
+        type, axis = tape.types[op.operands[0]], op.keyword("axis")
+        yield (type.size if axis is None else type.shape[axis]) - 1
+    if op.primitive in _SLIDING:
+        one, other = (tape.types[operand].size for operand in op.operands)
+        yield from (one - 1, other - 1) if op.primitive is not primitive("correlate") else (other - 1, one - other)
     if op.regions:
         yield (op.keyword("region").trips or 1) - 1
     for _, arrays, index in pieces(op):
