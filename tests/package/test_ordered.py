@@ -230,3 +230,24 @@ def test_one_place_as_an_argument(tmp_path: Path) -> None:
         else:
             np.testing.assert_allclose(value, picked(*args), rtol=1e-13)
             np.testing.assert_allclose(slope, differences(picked, (x, place), 0), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_ends_of_any_size_are_padded_with_elements(mode: str, tmp_path: Path) -> None:
+    def padded(x):
+        return np.sum(np.pad(x, (2, 1), mode=mode) ** 2 * np.arange(1, len(x) + 4))
+
+    module = loaded(str(yota.generate(padded, {"x": "float64[N]"})))
+    library = built(yota.generate(padded, {"x": "float64[N]"}, target="c"), tmp_path)
+    for count in range(1, 8):
+        x, value, slope = normal(count), np.zeros(()), np.full(count, np.nan)
+        status = called(library, "padded_value_and_gradient", (count,), [x], [value, slope])
+        assert status == 0 or (status == -2 and count < 5)
+        results = [(value, slope)] if status == 0 else []
+        try:
+            results.append(module.padded_value_and_gradient(x))
+        except ValueError:
+            assert count < 5
+        for found, gradient in results:
+            np.testing.assert_allclose(found, padded(x), rtol=1e-12)
+            np.testing.assert_allclose(gradient, differences(padded, (x,), 0), rtol=1e-6, atol=1e-7)

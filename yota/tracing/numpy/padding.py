@@ -29,11 +29,7 @@ def _pad(trace: Trace, array: Any, pad_width: Any, mode: Any = "constant", **key
     if mode in ("reflect", "symmetric") and given == "odd":
         return _padded(array, widths, lambda x, axis, low, high: _odd(x, axis, low, high, mode))
     if mode in ("edge", "wrap", "reflect", "symmetric"):
-        # These modes repeat elements: NumPy pads their positions.
-        def gathered(x: Any, axis: int, low: int, high: int) -> Any:
-            return np.take(x, np.pad(np.arange(x.shape[axis]), (low, high), mode=mode), axis=axis)
-
-        return _padded(array, widths, gathered)
+        return _padded(array, widths, lambda x, axis, low, high: _repeating(x, axis, low, high, mode))
     if mode in _STATISTICS:
         lengths = _pairs(given, array.ndim)
         return _padded(array, widths, lambda x, axis, *width: _statistic(x, axis, width, mode, lengths[axis]))
@@ -80,6 +76,25 @@ def _odd(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
     before = 2 * _slab(x, axis, 0, 1) - np.take(x, places[edge : low + edge][::-1], axis=axis)
     after = 2 * _slab(x, axis, extent - 1, extent) - np.take(x, places[::-1][edge : high + edge], axis=axis)
     return np.concatenate([before, x, after], axis=axis)
+
+
+def _repeating(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
+    """Elements of the array once more: parts of it at both ends, as a rule."""
+    extent = x.shape[axis]
+    edge = 1 if mode == "reflect" else 0
+    longest = extent and max(low, high) if mode == "edge" else extent - edge
+    if max(low, high) > longest:
+        # What is padded is longer than the array, and repeats several times: NumPy pads the positions.
+        return np.take(x, np.pad(np.arange(extent), (low, high), mode=mode), axis=axis)
+    if mode == "edge":
+        before, after = (_slab(x, axis, start, start + 1) for start in (0, extent - 1))
+        ends = _repeated(before, axis, low), _repeated(after, axis, high)
+    elif mode == "wrap":
+        ends = _slab(x, axis, extent - low, extent), _slab(x, axis, 0, high)
+    else:
+        first, last = _slab(x, axis, edge, low + edge), _slab(x, axis, extent - high - edge, extent - edge)
+        ends = np.flip(first, axis), np.flip(last, axis)
+    return np.concatenate([*ends[: low > 0], x, *ends[1 : 1 + (high > 0)]], axis=axis)
 
 
 def _slab(x: Any, axis: int, start: int, stop: int) -> Any:
