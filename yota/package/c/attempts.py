@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -128,10 +128,8 @@ class AllSizes:
         return [(self.names[name], least[name] + 4 + place) for place, name in enumerate(self.samples.names)]
 
 
-def at_samples(
-    request: Request, kind: Callable[[Request, Sized, SizeNames], AllSizes], least: Mapping[str, int] | None = None
-) -> Any:
-    """What ``kind`` writes of the function at several sizes, which are not below the ``least``.
+def at_samples(request: Request, kind: Callable[[Request, Sized, SizeNames], AllSizes]) -> Any:
+    """What ``kind`` writes of the function at several sizes.
 
     Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
         size is.
@@ -140,15 +138,10 @@ def at_samples(
     title = language.file_names().fresh(called(request.wish))
     local = language.names(title, FOREIGN)
     names = SizeNames({name: local.fresh(name) for name in request.call.dimensions()}, language)
-
-    def written(*, few: bool) -> Any:
-        found = sized(request.call, request.wrt, strict=request.strict, few=few)
-        return kind(request, replace(found, least={**found.least, **(least or {})}), names).written()
-
     try:
-        return written(few=True)
+        return kind(request, sized(request.call, request.wrt, strict=request.strict, few=True), names).written()
     except (ArgumentError, CodegenError):
-        return written(few=False)
+        return kind(request, sized(request.call, request.wrt, strict=request.strict), names).written()
 
 
 def _values(number: int) -> Sequence[int]:

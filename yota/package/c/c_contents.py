@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from yota.package.request import (
     reference_of,
 )
 from yota.package.signature import is_renamed
-from yota.package.size_checks import Case, TooSmallError, cases_at, trials
+from yota.package.size_checks import Case, cases_at, trials
 from yota.package.subject import source_of
 from yota.run.machine.compiler import Compiler, find
 from yota.schedule.nests.contractions import multiplies_matrices
@@ -54,31 +54,18 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     Raises ArgumentError if the function does something else at another size.
     Raises CodegenError if something in the function cannot be said in C.
     """
-    return _held(request)[:2]
-
-
-def _held(request: Request) -> tuple[dict[str, str], tuple[str, ...], dict[str, int]]:
-    """The files, notes, and the sizes from which on the code is what the function does, where they are not known."""
-    least: dict[str, int] = {}
-    while True:
-        files, notes, found, flat = texts(request, least)
-        if not found.condition:
-            return files, tuple(notes), least
+    files, notes, found, flat = texts(request)
+    if found.condition:
         stem = stem_of(request.stem or found.title)
-        try:
-            note = proved(files[f"{stem}.c"], (f"{stem}.h", files[f"{stem}.h"]), found.title, flat)
-        except TooSmallError as fault:
-            least |= fault.least
-        else:
-            return files, (*notes, note) if note else tuple(notes), least
+        note = proved(files[f"{stem}.c"], (f"{stem}.h", files[f"{stem}.h"]), found.title, flat)
+        notes += [note] if note else []
+    return files, tuple(notes)
 
 
-def texts(
-    request: Request, least: Mapping[str, int] | None = None
-) -> tuple[dict[str, str], list[str], FunctionWriter, Request]:
+def texts(request: Request) -> tuple[dict[str, str], list[str], FunctionWriter, Request]:
     """Texts of the files before they are held against yota, notes, and from what they were written."""
     flat = flattened(request)
-    found: FunctionWriter = at_samples(flat, SizedInC, least) if flat.call.dimensions() else written(flat)
+    found: FunctionWriter = at_samples(flat, SizedInC) if flat.call.dimensions() else written(flat)
     stem = stem_of(request.stem or found.title)
     notes = [f"{visible(request.wish)!r} is called {found.title} in the file"] if found.title != request.wish else []
     renamed = [each for each in found.inputs if is_renamed(each.name, each.source)]
@@ -239,11 +226,6 @@ def collected_by_table(request: Request) -> tuple[dict[str, str], tuple[str, ...
         raise ArgumentError(f'self_test=True is not for target="{request.target}"; use target="c" or "numpy"')
     flat = flattened(request)
     found: FunctionWriter = at_samples(flat, SizedInC) if flat.call.dimensions() else written(flat)
-    proved: tuple[str, ...] = ()
-    if found.condition:
-        # The same loops in C are held against NumPy at sizes that they were not made from.
-        _, proved, least = _held(replace(request, target="c", stem=None))
-        found = at_samples(flat, SizedInC, least) if least else found
     sizes = [size for each in found.functions for size in each.sizes]
     banner = described_lines(request, found.tapes)
     banner += ["Arrays are in C order without gaps. Results overlap neither arguments nor one another."]
@@ -260,14 +242,14 @@ def collected_by_table(request: Request) -> tuple[dict[str, str], tuple[str, ...
     }
     template = f"{language.folder}/module.jinja"
     parts = language.called(render(template, plan={**plan, "parts": []}))
+    # The same loops in C are held against NumPy at sizes that they were not made from.
+    proved = collected(replace(request, target="c", stem=None))[1] if found.condition else ()
     notes = [f"{request.wish!r} is called {found.title} in the file"] if found.title != request.wish else []
     text = tidied(render(template, plan={**plan, "parts": parts}))
     return {stem_of(request.stem or found.title) + language["ending"]: text}, tuple(dict.fromkeys([*notes, *proved]))
 
 
 _FLAGS = ("-std=c99", "-O0", "-fPIC", "-shared", "-ffp-contract=off", "-w")
-_SMALL = 4
-"""Extents up to which code may refuse what a function does otherwise."""
 _LONG, _SHORT = 150, 3
 """Extents of which one loop is longer than the blocks of sums."""
 
@@ -277,7 +259,6 @@ def proved(source: str, header: tuple[str, str], title: str, request: Request) -
 
     title: name of the function in it.
     Raises ArgumentError if it computes something else at some sizes.
-    Raises TooSmallError if these are small ones of a single name.
     """
     try:
         compiler = find()
@@ -297,13 +278,7 @@ def proved(source: str, header: tuple[str, str], title: str, request: Request) -
         )
     for case, (status, found) in zip(cases, results, strict=True):
         if status == 0:
-            pairs = zip(found, case.expected, strict=True)
-            try:
-                case.check([np.reshape(one, np.shape(other)) for one, other in pairs])
-            except ArgumentError as fault:
-                if len(case.size) > 1 or min(case.size.values()) > _SMALL:
-                    raise
-                raise TooSmallError(str(fault), {name: extent + 1 for name, extent in case.size.items()}) from None
+            case.check([np.reshape(one, np.shape(other)) for one, other in zip(found, case.expected, strict=True)])
         elif status != WRONG_SIZES:
             raise ArgumentError(f"{case.what}: the code for all sizes returns {status}")
     return ""
