@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import yota
-from tests.emit.compiled import has_compiler
+from tests.emit.compiled import has_compiler, needs_compiler
 from yota.api.batch import batch
 from yota.errors import ArgumentError, StaleTapeError
 
@@ -323,3 +323,17 @@ def test_decisions_that_no_point_has_a_part_in(target):
     on_the_way = [1, 0, 0, 1]
     np.testing.assert_allclose(value, np.sum(X**2 * on_the_way, axis=1))
     np.testing.assert_allclose(gradient, 2 * X * on_the_way)
+
+
+@needs_compiler
+def test_a_derivative_keeps_its_target() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.exp(x) * np.sin(x))
+
+    inner = yota.value_and_grad(f, target="c", strict=True)
+    over = batch(inner)
+    value, slope = over(POINTS)
+    assert "target c" in repr(over)
+    np.testing.assert_array_equal(value, [f(each) for each in POINTS])
+    np.testing.assert_allclose(slope, np.exp(POINTS) * (np.sin(POINTS) + np.cos(POINTS)), rtol=1e-14)
+    assert "target numpy" in repr(batch(inner, target="numpy"))

@@ -63,8 +63,9 @@ def batch(
         Axis of the points in the results, or a structure of axes like the result of ``f``; None for results that all
         points share.
     target, strict, dynamic
-        See `yota.grad`. Where a branch depends on the values of a point, all points of a call must take the same
-        one: that of the first call, or another if ``dynamic`` is set.
+        See `yota.grad`; the target and ``strict`` of ``f`` by default, if it is a derivative. Where a branch depends on
+        the values of a point, all points of a call must take the same one: that of the first call, or another if
+        ``dynamic`` is set.
 
     Returns
     -------
@@ -99,7 +100,11 @@ def batch(
         in_axes = out_axes = axis
     if over is not None and not isinstance(in_axes, int):
         raise ArgumentError(f"in_axes={in_axes!r} says which arguments hold points; leave over= out")
-    return Batched(function_of(f), over, in_axes, out_axes, Target.wanted(target, strict), dynamic=dynamic)
+    form = getattr(f, "form", None)
+    chosen = Target.wanted(target, strict)
+    if target is None and isinstance(form, Differentiated):
+        chosen = replace(form.target, strict=strict or form.target.strict)
+    return Batched(function_of(f), over, in_axes, out_axes, chosen, dynamic=dynamic)
 
 
 class Batched(Derivative):
