@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import itertools
 import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +23,8 @@ _COMPILED = "scipy.ndimage._nd_image"
 WRAP, REFLECT, CONSTANT = 1, 2, 4
 """SciPy's numbers of its modes."""
 _GRID_CONSTANT = 6
+_MOST_LINES = 32
+"""Lines of weights up to which correlations of lines take less time than one of several axes."""
 _PADDING: tuple[Any, ...] = ("edge", "wrap", "symmetric", "reflect", "edge", "wrap", "edge")
 """NumPy's names for all of them; the outside of a constant mode is written over."""
 
@@ -60,6 +65,19 @@ def _around(trace: Trace, x: Any, shape: Sequence[int], mode: int, cval: Any, or
     return padded(trace, x, before, after, mode, cval)
 
 
+def _shifted(whole: Any, place: Sequence[int], shape: Sequence[int]) -> Any:
+    """The part of a continued array that starts at a place."""
+    return whole[tuple(slice(start, start + extent) for start, extent in zip(place, shape, strict=True))]
+
+
+def _lines(trace: Trace, rows: Any, weights: Any) -> Any:
+    """The correlation of each row: that of all rows one after the other, without what spans two of them."""
+    flat = np.reshape(rows, -1)
+    found = trace.ruled("signal_correlate", flat, weights, mode="valid", method="direct")
+    found = np.concatenate([found, np.zeros(len(weights) - 1, found.dtype)])
+    return np.reshape(found, rows.shape)[..., : rows.shape[-1] - len(weights) + 1]
+
+
 def _single(ndim: int, axis: int, value: Any, rest: Any) -> list[Any]:
     return [value if each == axis else rest for each in range(ndim)]
 
@@ -72,7 +90,17 @@ def _correlate(trace: Trace, x: Any, weights: Any, out: Any, mode: int, cval: An
     x, weights = trace.traced(x), trace.traced(weights)
     whole = _around(trace, x, weights.shape, mode, cval, origins)
     importlib.import_module("scipy.signal")  # scipy.ndimage does not need it
-    store(trace, out, trace.ruled("signal_correlate", whole, weights, mode="valid", method="direct"))
+    axis = max(range(x.ndim), key=weights.shape.__getitem__)
+    if x.ndim == 1 or not x.size or not 0 < math.prod(weights.shape) <= _MOST_LINES * weights.shape[axis]:
+        store(trace, out, trace.ruled("signal_correlate", whole, weights, mode="valid", method="direct"))
+        return
+    whole, weights = np.moveaxis(whole, axis, -1), np.moveaxis(weights, axis, -1)
+    inner = (*x.shape[:axis], *x.shape[axis + 1 :])
+    parts = (
+        _lines(trace, _shifted(whole, place, inner), weights[place])
+        for place in itertools.product(*map(range, weights.shape[:-1]))
+    )
+    store(trace, out, np.moveaxis(functools.reduce(operator.add, parts), -1, axis))
 
 
 @records(_COMPILED, "correlate1d")
@@ -115,12 +143,7 @@ def _neighbours(trace: Trace, x: Any, footprint: Any, mode: int, cval: Any, orig
     """The neighbours of each element that a footprint covers, along a new first axis."""
     x = trace.traced(x)
     whole = _around(trace, x, footprint.shape, mode, cval, origins)
-    return np.stack(
-        [
-            whole[tuple(slice(start, start + extent) for start, extent in zip(place, x.shape, strict=True))]
-            for place in np.argwhere(footprint).tolist()
-        ]
-    )
+    return np.stack([_shifted(whole, place, x.shape) for place in np.argwhere(footprint).tolist()])
 
 
 @records(_COMPILED, "min_or_max_filter")
