@@ -151,11 +151,7 @@ class _Sized(Prepared):
         return flat
 
     def _in_c(self, gradient: Gradient) -> Callable[..., Any]:
-        """The same function in C; NumPy code computes, or refuses, what C refuses.
-
-        Raises ArgumentError if it gives something else.
-        Raises CodegenError if there is no such code.
-        """
+        """The same function in C; NumPy code computes, or refuses, what C refuses."""
         if not self._source.code:
             raise CodegenError(self._source.without)
         given, known = getattr(native.build(self._source.code), FUNCTION), self.loaded(self._source, gradient)
@@ -210,10 +206,7 @@ def _hold(call: Call, found: Callable[..., Any], known: Callable[..., Any]) -> N
 
 
 def check_options(target: str | None, dynamic: Dynamic, has_aux: bool) -> None:
-    """Refuse options that code for all sizes does not support.
-
-    Raises ArgumentError if ``target`` is another one, or ``dynamic`` or ``has_aux`` is set.
-    """
+    """Refuse options that code for all sizes does not support."""
     if target not in (None, "numpy", "auto"):
         raise ArgumentError(
             f"args= compiles for all sizes, which target='numpy' and 'auto' can; leave args= out for {target!r}"

@@ -112,10 +112,7 @@ class Matrices(Differentiated):
     def recorded(
         self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
     ) -> Recording:
-        """A recording of the parts of the result, or of their vector.
-
-        Raises Instead if the result is a structure.
-        """
+        """A recording of the parts of the result, or of their vector; raises Instead if the result is a structure."""
         from yota.tracing.results import parted
 
         flat = parted(function, forms, joined=self.wanted.joined)

@@ -204,10 +204,7 @@ def pushforward(f: Callable[..., Any], moved: tuple[int, ...], **options: Any) -
 
 
 def weighted(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The sum of the results of ``f`` times weights, its first argument; its gradient is the pullback.
-
-    The weights are an array, or a list of arrays if ``f`` returns a structure.
-    """
+    """The sum of the results of ``f`` times weights, its first argument; its gradient is the pullback."""
     name = name_of(f)
 
     def total(seed: Any, *args: Any) -> Any:

@@ -96,10 +96,7 @@ class Rows:
         return (rows[0] if len(rows) == 1 else joined(rows)).reshape(shape), value
 
     def _seeds(self, value: Any, by: Any) -> Iterator[tuple[np.ndarray, int]]:
-        """Blocks of cotangents for all rows, and the number of rows.
-
-        Blocks have nearly equal lengths, and the last one is padded with zeros, so that the same code computes all.
-        """
+        """Blocks of cotangents for all rows, of equal lengths, the last padded with zeros; and the number of rows."""
         most = max(1, min(_MOST, _MOST_ELEMENTS // max(1, self._size, value.size, np.size(by))))
         length = -(-value.size // -(-value.size // most))
         for first in range(0, value.size, length):

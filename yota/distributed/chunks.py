@@ -72,10 +72,7 @@ def _on_device(value: Any) -> Any:
 def taken(
     function: Callable[..., Any], over: Place | tuple[Place, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[tuple[str, Place, Any]], Call]:
-    """Name, position and value of the arguments with samples, and all other arguments.
-
-    Raises ArgumentError if ``over`` names a missing argument, or omits one that is in chunks.
-    """
+    """Name, position and value of the arguments with samples, and all other arguments."""
     names = names_of(function, len(args))
     places: dict[str, Place] = {
         **{name: number for number, name in enumerate(names)},
@@ -99,10 +96,7 @@ def taken(
 
 
 def aligned(arguments: Sequence[tuple[str, Any]], axes: Mapping[str, int] = _FIRST) -> list[Chunked]:
-    """Arguments with equal chunks of the same samples, along ``axes``, by default the first axis.
-
-    Raises ArgumentError if an argument is not data in chunks, or the numbers of samples differ.
-    """
+    """Arguments with equal chunks of the same samples, along ``axes``, by default the first axis."""
     lead = next(((name, value) for name, value in arguments if not isinstance(value, np.ndarray)), None)
     if lead is None:
         listed = " and ".join(name for name, _ in arguments)
@@ -245,11 +239,7 @@ def _said(error: Exception) -> str:
 
 
 def of_reading(what: str, graph: Mapping[Any, Any], groups: Mapping[Any, range], error: Exception) -> Exception:
-    """The error for chunks that could not be read; ``error`` itself if the chunks are unknown.
-
-    what: names of the data.
-    groups: keys of the tasks for chunks, and the chunk numbers.
-    """
+    """The error for chunks that could not be read; ``error`` itself if the chunks are unknown."""
     failed = next((key for key in _failed(error) if key in graph), None)
     if isinstance(error, YotaError) or failed is None:
         return error

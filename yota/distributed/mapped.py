@@ -30,10 +30,7 @@ _FEW = 2
 
 
 def over_points(batched: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """The results of a batched function for Dask arrays, as Dask arrays; None if no argument is one.
-
-    Raises ArgumentError if points are in chunks of different sizes, or in other containers.
-    """
+    """The results of a batched function for Dask arrays, as Dask arrays; None if no argument is one."""
     if not any(isinstance(each, da.Array) for each in args):
         return None
     data, axes, rest, empty = [], {}, list(args), list(args)

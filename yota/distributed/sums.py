@@ -183,10 +183,7 @@ def _spread(block: Any) -> Any:
 
 
 def _check(work: Work, function: Callable[..., Any], blocks: Sequence[Any]) -> None:
-    """Compare the loss of some samples with the combined losses of two parts of them.
-
-    Raises ArgumentError if they differ by more than rounding.
-    """
+    """Compare the loss of some samples with the combined losses of two parts of them."""
 
     def of(part: slice) -> list[Any]:
         args, kwargs = work.call.filled(work.places, [block[part] for block in blocks])
@@ -243,10 +240,7 @@ def _typed(value: Any, like: Any) -> Any:
 
 
 def finished(work: Work, parts: Sequence[Part | None], starts: Sequence[int] = ()) -> Any:
-    """The caller's result from the sum over all chunks; for ``starts`` see `added`.
-
-    Raises ChunkError if there are no samples.
-    """
+    """The caller's result from the sum over all chunks; for ``starts`` see `added`."""
     total = added(parts, starts)
     if total is None:
         raise ChunkError(f"all chunks of {' and '.join(work.names)}, of {work.title}, are empty")

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **data: Any) -> str:
-    """Text of ``template`` (a path below ``templates/``) filled with ``data``.
-
-    A name that the template uses and ``data`` lacks is an error, never an empty string.
-    """
+    """Text of ``template``, a path below ``templates/``, filled with ``data``; a name that this lacks is an error."""
     return _environment().get_template(template).render(**data)
 
 

@@ -45,12 +45,7 @@ def formulas_of(path: Path) -> dict[str, Formula]:
 
 
 def read_text(text: str, steps: Steps, arguments: frozenset[str]) -> tuple[Expression, set[str], set[str]]:
-    """The expression of a text, as further ``steps``; its symbols, and those of them that are integers.
-
-    arguments: symbols that hide constants of the same name.
-
-    Raises RuleError or ArgumentError if the text has another form or an unknown function.
-    """
+    """The expression of a text, as further ``steps``; its symbols, and those of them that are integers."""
     source = Source(text.strip(), "expression", longest=_LONGEST)
     reader = _Formulas(source, written=steps, arguments=arguments)
     statements = _statements(source)

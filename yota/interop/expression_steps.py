@@ -72,10 +72,7 @@ class Steps:
         return first
 
     def named(self, name: str, parts: Sequence[Expression], *, whole: bool = False) -> Expression | None:
-        """A sympy function by its name; None if there is none with this number of arguments.
-
-        whole: whether the first argument is an integer.
-        """
+        """A sympy function by its name and number of arguments, or None; if ``whole``, the first is an integer."""
         special = getattr(self, f"_{name}", None) if name in BY_HAND else None
         if special is not None:
             return special(*parts) if len(parts) in BY_HAND[name] else None

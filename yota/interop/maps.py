@@ -70,10 +70,7 @@ class Map:
         return self._infer(operands) if self._infer else self._types.get(operands)
 
     def types(self, operands: Types) -> Types:
-        """Types of the results, which must not depend on the values of the operands.
-
-        Raises ArgumentError if the function raises for ones.
-        """
+        """Types of the results, which must not depend on the values of the operands."""
         found = self.known(operands)
         if found is None:
             try:
@@ -198,10 +195,7 @@ class Trees(Generic[_T]):
         self._made: dict[Hashable, _T] = {}
 
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_T, list[Any]]:
-        """The data for such arguments, and the operands.
-
-        Raises ArgumentError if a leaf is neither an operand nor hashable.
-        """
+        """The data for such arguments, and the operands."""
         leaves, spec = self._library.tree_flatten((args, kwargs))
         rest = [_OPERAND if self._is_operand(leaf) else leaf for leaf in leaves]
         odd = next((leaf for leaf in rest if type(leaf).__hash__ is None), None)

@@ -222,10 +222,7 @@ def _recorded(name: str, revision: int) -> Callable[..., Any]:
 
 
 def function(name: str) -> Callable[..., Any]:
-    """The Python function of a primitive.
-
-    Raises ArgumentError if there is no primitive of that name.
-    """
+    """The Python function of a primitive."""
     known = OPERATORS.get(name)
     if known is not None:
         return known

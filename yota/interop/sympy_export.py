@@ -45,10 +45,7 @@ def to_sympy(tape: Tape) -> Any:
 
 
 def equations(tape: Tape) -> list[tuple[Any, Any]]:
-    """The name and formula of each result; an array has indices.
-
-    Raises ArgumentError if an op has no formula, or the formulas are too long.
-    """
+    """The name and formula of each result; an array has indices."""
     reading, found = _Elements(tape, readable=True), []
     name = sympy.Symbol(tape.name if tape.name.isidentifier() else "f")
     inputs = {entry.place: entry.variable for entry in tape.inputs}

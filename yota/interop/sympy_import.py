@@ -241,12 +241,7 @@ def program(
     functions: Mapping[str, Callable[..., Any]],
     constants: Mapping[Any, Literal] | None = None,
 ) -> tuple[Program, tuple[tuple[str, Callable[..., Any]], ...]]:
-    """The program of expressions, with their functions by name.
-
-    constants: values of constants that have others than sympy's, by the constant and by its name in a text.
-
-    Raises ArgumentError if they contain an unknown function or symbol.
-    """
+    """The program of expressions, with their functions by name; some ``constants`` have other values than sympy's."""
     names: dict[Any, str] = {}
     symbols = [each.strip() for each in symbols.split(",")] if isinstance(symbols, str) else symbols
     given = symbols if isinstance(symbols, (list, tuple, sympy.Tuple)) else (symbols,)

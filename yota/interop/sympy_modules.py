@@ -23,10 +23,7 @@ _CONSTANTS = [getattr(sympy, name) for name in "pi E EulerGamma GoldenRatio Cata
 def program_with(
     modules: Any, expressions: Any, symbols: Any, *, use_imps: bool
 ) -> tuple[Program, tuple[tuple[str, Callable[..., Any]], ...]]:
-    """The program of expressions, with the functions and constants of ``modules``.
-
-    Raises ArgumentError if yota has no place for a name of ``modules`` that sympy would use.
-    """
+    """The program of expressions, with the functions and constants of ``modules``."""
     own = _own(modules)
     implemented = _implemented(expressions)
     if not use_imps and not implemented <= {*own}:

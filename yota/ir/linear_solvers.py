@@ -153,10 +153,7 @@ class Iterative:
         return self.run(matrix, b, transposed)
 
     def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
-        """The solution by a matrix or an operator.
-
-        Raises DifferentiationError if the iteration does not converge.
-        """
+        """The solution by a matrix or an operator."""
         solver = importlib.import_module("scipy.sparse.linalg")
         near = self.preconditioner
         if near is not None and transposed:
@@ -176,10 +173,7 @@ class Iterative:
 
 
 def solve(data: Any, b: Any, heads: Any, tails: Any, *, solver: Any, transposed: bool) -> Any:
-    """The solution of the system whose matrix has ``data`` at rows ``heads`` and columns ``tails``.
-
-    They are sorted by rows if the matrix is ``transposed``, else by columns.
-    """
+    """The solution for a matrix with ``data`` at ``heads``, ``tails``, sorted by columns (rows if ``transposed``)."""
     if heads.strides == (0,):  # its type is asked for, by operands that are no system
         return np.zeros(b.shape, np.result_type(data, b))
     rows, columns = (tails, heads) if transposed else (heads, tails)

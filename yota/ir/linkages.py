@@ -25,10 +25,7 @@ def merged(z: Any, *, halves: bool) -> Any:
 
 
 def corners(points: Any, x: Any) -> tuple[Any, Any]:
-    """The corners of the Delaunay simplex that each point of ``x`` lies in, and whether there is one.
-
-    Where there is none, the corners are those of another simplex.
-    """
+    """The corners of the Delaunay simplex of each point of ``x``, any if there is none, and whether there is one."""
     made = importlib.import_module("scipy.spatial").Delaunay(np.ascontiguousarray(points))
     found = made.find_simplex(np.ascontiguousarray(x))
     return made.simplices[np.maximum(found, 0)], found >= 0

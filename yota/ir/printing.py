@@ -59,11 +59,7 @@ _COLUMN = 64
 
 
 def show(tape: Tape) -> str:
-    """The tape as text.
-
-    It starts with the operation counts, the inputs and the constants. Then each op follows with its type and its
-    source line.
-    """
+    """The tape as text: operation counts, inputs, constants, and each op with its type and its source line."""
     return "\n".join([f"Tape of {tape.name}: {listed(tape.operations)}", *_lines(tape)])
 
 

@@ -165,10 +165,7 @@ def loop(*operands: Any, region: Region) -> tuple[Any, ...]:
 
 
 def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
-    """The type of a loop's results.
-
-    Raises TapeError if the operands do not match the body's inputs, or a trip changes the type of a carried value.
-    """
+    """The type of a loop's results."""
     region: Region = dict(static)["region"]
     body, given = region.body, list(operands[region.counted :])
     wanted = [body.types[entry.variable] for entry in body.inputs[1:]]

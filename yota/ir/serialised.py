@@ -115,10 +115,7 @@ class _Writer:
 
 
 def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any] = ()) -> Any:
-    """Parse the value of ``text``.
-
-    Raises ValueError, KeyError, TypeError, IndexError if ``text`` is not a serialised value.
-    """
+    """Parse the value of ``text``."""
 
     def made(found: Any) -> Any:
         return made_of[found[0]](*found[1:]) if type(found) is list else found

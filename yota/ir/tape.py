@@ -217,10 +217,7 @@ class TapeBuilder:
         return variable
 
     def constant(self, value: Any) -> int:
-        """The variable of a constant; equal scalars share one variable.
-
-        Arrays must be read-only or never change: the tape keeps references.
-        """
+        """The variable of a constant, which must never change; equal scalars share one variable."""
         if isinstance(value, np.ndarray):
             return self._constant(value)
         # Zeros of both signs are equal, and so are those in complex numbers.

@@ -40,10 +40,7 @@ def shares(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
 
 
 def roots(tape: Tape, apart: frozenset[int] = frozenset()) -> dict[int, frozenset[int]]:
-    """For each variable, the variables whose memory it may share; itself if it owns its memory.
-
-    Variables in ``apart`` own their memory, even where NumPy's op gives a view.
-    """
+    """For each variable, those whose memory it may share; itself if it owns its memory, as all in ``apart`` do."""
     found = {item.variable: frozenset((item.variable,)) for item in tape.inputs}
     found.update({variable: frozenset((variable,)) for variable in tape.constants})
     for op in tape.ops:
@@ -59,10 +56,7 @@ _NONE: Mapping[int, Sequence[Any]] = MappingProxyType({})
 
 
 def distinct(tape: Tape, known: Mapping[int, Sequence[Any]] = _NONE) -> frozenset[int]:
-    """Integer variables whose values are all different and none below 0, and masks.
-
-    ``known`` has the values that further variables have, at several sizes.
-    """
+    """Integer variables whose values, ``known`` at several sizes or constant, differ and are >= 0; and masks."""
     values = {**{variable: (value,) for variable, value in tape.constants.items()}, **known}
     found = {variable for variable, arrays in values.items() if all(_apart(np.asarray(each)) for each in arrays)}
     found.update(variable for variable, type in tape.types.items() if type.dtype.kind == "b" and type.shape)

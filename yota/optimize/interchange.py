@@ -27,11 +27,7 @@ __all__ = ["Blocks", "run"]
 
 
 def run(tape: Tape, blocks: Blocks, known: Known = lambda tape, op: True, *, values: int = 1) -> Tape:
-    """``tape`` with loops over blocks around loops over trips, where arrays are too large for caches.
-
-    known: whether the target computes an elementwise op.
-    values: how many of the outputs, the first ones, are values rather than derivatives.
-    """
+    """``tape`` with loops over blocks around loops over trips, where arrays are too large for caches."""
     done: set[int] = set()
     changed = False
     while True:

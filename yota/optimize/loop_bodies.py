@@ -25,10 +25,7 @@ _Improve: TypeAlias = Callable[[Tape, int | None], Tape]
 
 
 def run(tape: Tape, improve: _Improve, *, values: int | None = 1, moves: bool = True) -> Tape:
-    """``tape`` with ``improve`` done to the bodies of its loops.
-
-    For ``values`` see `yota.optimize.pipeline.run`. Without ``moves`` everything is computed where the user wrote it.
-    """
+    """``tape`` with ``improve`` done to the bodies of its loops; without ``moves`` no computation leaves its place."""
     if not any(op.regions for op in tape.ops):
         return tape
     tape = trimmed(tape)

@@ -82,10 +82,7 @@ class Simplifier:
 
 
 def run(tape: Tape, *, strict: bool = False, values: int | None = 1) -> Tape:
-    """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing.
-
-    For ``values`` see `yota.optimize.pipeline.run`.
-    """
+    """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing."""
     simplifier = Simplifier(tape)
     rewriting = simplifier.rewriting
     value = protected(tape, values)

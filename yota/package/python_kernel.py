@@ -86,10 +86,7 @@ class Kernel:
 
 
 def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False) -> Kernel:
-    """The kernel of ``tape``; its constants go to ``constants``.
-
-    Raises CodegenError if the tape calls something that only this process has.
-    """
+    """The kernel of ``tape``; its constants go to ``constants``."""
     _refuse_solvers(tape)
     return cut(generate(run(tape, strict=strict), strict=strict), name, constants)
 
@@ -201,10 +198,7 @@ def _admitted(statement: ast.Import | ast.ImportFrom) -> str:
 
 
 def sized_kernel(sized: Sized, tape: Tape, varying: Sequence[Varying], name: str, constants: Constants) -> Kernel:
-    """The kernel of a tape for all sizes, whose last inputs are ``varying``.
-
-    Raises CodegenError if the tape calls something that only this process has.
-    """
+    """The kernel of a tape for all sizes, whose last inputs are ``varying``."""
     _refuse_solvers(tape)
     tape = run(tape, strict=sized.strict)
     sized.decided()

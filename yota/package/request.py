@@ -74,10 +74,7 @@ def name_of_rest(call: Call) -> str:
 
 
 def flattened(request: Request) -> Request:
-    """``request`` with one axis, called as `name_of_rest` says, for the further ones.
-
-    Raises ArgumentError if the function does something else with further axes than with one of as many elements.
-    """
+    """``request`` with one axis, called as `name_of_rest` says, for the further ones."""
     call = request.call
     if not call.open:
         return request

@@ -53,13 +53,7 @@ class TooSmallError(ArgumentError):
 def proved(
     text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], sized: Sized | None, *, strict: bool = False
 ) -> None:
-    """Hold a module against yota at small sizes, at mixed ones and at a large one; strict values to the bit.
-
-    ``sized`` tells which sizes the module takes, and further small ones to try.
-
-    Raises ArgumentError if it computes something else there.
-    Raises TooSmallError if that is so at small sizes alone.
-    """
+    """Hold a module against yota at small, mixed and large sizes; raises TooSmallError if only small ones are wrong."""
     # Other threads may prove modules too.
     module = types.ModuleType(f"yota.proved_{threading.get_ident()}")
     # Named tuples look their module up by name.

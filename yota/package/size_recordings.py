@@ -163,10 +163,7 @@ class Sized:
         return self.separated([each.adjoints.tape for each in self.subjects])
 
     def general(self, tapes: Sequence[Tape]) -> General:
-        """The tape that ``tapes``, one for each size, are cases of.
-
-        Raises ArgumentError if they are not cases of one.
-        """
+        """The tape that ``tapes``, one for each size, are cases of."""
         found = next((general for own, general in self.known if all(map(operator.is_, own, tapes))), None)
         if found is None:
             found = generalised([canonical(tape) for tape in tapes], self.samples)
@@ -185,10 +182,7 @@ class Sized:
 
 
 def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
-    """Trace the call at several sizes, as many as tell polynomials apart, or at a ``few`` that tell simple ones.
-
-    Raises ArgumentError if a size has a name that the module needs itself.
-    """
+    """Trace the call at several sizes, as many as tell polynomials apart, or at a ``few`` that tell simple ones."""
     try:
         return _sized(call, wrt, strict, few)
     except (OtherSteps, UnknownForm) as fault:
@@ -244,11 +238,7 @@ class _Trials:
         self._tried = {tuple(size.values()) for size in samples.sizes}
 
     def run(self, numbers: Sequence[int]) -> None:
-        """Try sizes at which a decision comes out otherwise, those next to ``numbers``, and large ones.
-
-        Raises ArgumentError if the function does something else there, or arrays of such a size are too large to be
-            tried.
-        """
+        """Try sizes at which a decision comes out otherwise, those next to ``numbers``, and large ones."""
         self._decide()
         again = False
         for size in self._further(numbers):

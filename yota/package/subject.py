@@ -115,10 +115,7 @@ class Call:
 
 
 def call_of(f: Callable[..., Any], args: Any, sample: Sample | None = None) -> Call:
-    """The call that ``args`` describe: specs or values, in order or by name; ``sample`` is that of `Call`.
-
-    Raises ArgumentError if they do not fit the function.
-    """
+    """The call that ``args`` describe: specs or values, in order or by name; ``sample`` is that of `Call`."""
     function, hidden = with_receiver(function_of(f))
     if isinstance(args, (str, *_SPECS)) or not isinstance(args, (Mapping, Sequence)):
         raise ArgumentError("args must be a sequence or a dict of specs or values, such as {'x': 'float64[4,3]'}")

@@ -47,10 +47,7 @@ class Constants:
         return self._formed(hint, form) if form else self.text(hint, expression)
 
     def array(self, hint: str, value: np.ndarray[Any, Any]) -> str:
-        """Name of an array.
-
-        Raises CodegenError if it is too large to be written out, or holds something else than numbers.
-        """
+        """Name of an array."""
         kind = value.dtype.kind
         if kind not in "biufc" or value.dtype.itemsize > (16 if kind == "c" else 8):
             raise CodegenError(f"the constant {hint} has dtype {value.dtype}, which a module cannot spell")
@@ -175,13 +172,7 @@ class Varying:
 def separated(
     general: General, change: Callable[[Extent], int], *, negative: bool = False
 ) -> tuple[Tape, tuple[Varying, ...]]:
-    """The tape for all sizes, and the constants that are its last inputs.
-
-    ``change`` is applied to the extents of the tape for all sizes. ``negative`` says whether arrays of positions may
-    count from the end.
-
-    Raises ArgumentError if an array of positions has some that count from the end.
-    """
+    """The tape for all sizes, ``change`` applied to its extents, and the constants that are its last inputs."""
     own = general.cases
     numbers = {variable: place for place, variable in enumerate(general.tape.constants)}
     found: dict[tuple[str, TensorType], list[int]] = {}

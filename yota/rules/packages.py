@@ -43,10 +43,7 @@ class Package:
 
     @property
     def path(self) -> Path:
-        """Where the file is; nothing is imported to find it.
-
-        Raises RuleError if it is not there.
-        """
+        """Where the file is; nothing is imported to find it."""
         match = re.fullmatch(_REFERENCE, self.reference)
         if match is None:
             raise RuleError(
@@ -61,10 +58,7 @@ class Package:
         raise RuleError(f"{self}: there is no file {match[3]} in the package {match[1]}{match[2]}; install it again")
 
     def read(self) -> list[Rule]:
-        """The rules, of which nothing is proved yet.
-
-        Raises RuleError if a text has a fault, or a file is missing.
-        """
+        """The rules, of which nothing is proved yet."""
         from yota.rules.language.syntax import parse
 
         path = self.path
@@ -120,11 +114,7 @@ class Packages:
         self._owners: dict[str, tuple[Package, Rule]] = {}
 
     def load(self, registry: Registry) -> None:
-        """Take in the rules of those whose modules have been imported since.
-
-        Raises RuleError if a package is broken, or two have rules for one function; at each call until one is mended or
-            removed.
-        """
+        """Take in the rules of those whose modules have been imported since."""
         for package in self.waiting:
             # The module is there, and not just on its way.
             module = sys.modules.get(package.module)

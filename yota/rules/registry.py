@@ -114,10 +114,7 @@ class Registry:
         return name in self._user
 
     def rules(self, name: str) -> tuple[Rule, ...]:
-        """All rules of the primitive called ``name``.
-
-        Raises MissingRuleError if there are none.
-        """
+        """All rules of the primitive called ``name``."""
         found = self._found(name)
         if not found:
             from yota.rules.rule_primitives import missing
@@ -126,10 +123,7 @@ class Registry:
         return found
 
     def rule(self, name: str, ndims: Sequence[int]) -> Rule:
-        """The rule of ``name`` whose pattern fits operands with these numbers of axes.
-
-        Raises MissingRuleError if there is none; the message holds one to paste.
-        """
+        """The rule of ``name`` whose pattern fits operands with these numbers of axes."""
         counts = tuple(ndims)
         for rule in self._found(name):
             if rule.matches(counts):
@@ -139,10 +133,7 @@ class Registry:
         raise MissingRuleError(missing(name, counts))
 
     def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
-        """The partial of ``result`` by ``parameter``: as written, or derived from the primal.
-
-        Raises MissingRuleError if it is neither written nor can be derived.
-        """
+        """The partial of ``result`` by ``parameter``: as written, or derived from the primal."""
         result = result or rule.results[0]
         written = rule.partials.get((result, parameter))
         if written is not None:
@@ -161,10 +152,7 @@ class Registry:
             return self._derived[key]
 
     def primitive(self, name: str) -> Primitive:
-        """The primitive called ``name``.
-
-        Raises MissingRuleError if it has no rule.
-        """
+        """The primitive called ``name``."""
         known = self._primitives.get(name)
         if known is None:
             from yota.rules.rule_primitives import make
@@ -218,19 +206,12 @@ class Registry:
     # -- taking in ---------------------------------------------------------------------------------------
 
     def load(self, path: str | os.PathLike[str], proofs: loading.Proofs | None = None) -> Sequence[Rule]:
-        """Take in a rule file, or all ``*.rules`` files of a folder; they override what was there.
-
-        proofs: remembers which texts have been proved beside which rules, so that they need not be proved again.
-        Raises RuleError if a rule is wrong; then nothing is taken in.
-        """
+        """Take in a rule file, or all ``*.rules`` files of a folder; they override what was there."""
         with self._lock:
             return loading.load(self, path, proofs)
 
     def define(self, text: str) -> Primitive | tuple[Primitive, ...]:
-        """Take in the rules of ``text``, and give back their primitive, or several in order.
-
-        Raises RuleError if a rule is wrong; then nothing is taken in.
-        """
+        """Take in the rules of ``text``, and give back their primitive, or several in order."""
         from yota.rules.language.rule_text import Place
         from yota.rules.language.syntax import parse
 
@@ -244,10 +225,7 @@ class Registry:
         return found[0] if len(found) == 1 else found
 
     def take(self, sources: loading.Sources) -> tuple[Rule, ...]:
-        """Hold rules against all laws, and take them in as a user's.
-
-        Raises RuleError if one is wrong; then nothing is taken in.
-        """
+        """Hold rules against all laws, and take them in as a user's."""
         # Shipped rules are held against them by the tests, and users' rules are rare.
         from yota.rules.laws import all_laws as laws
 

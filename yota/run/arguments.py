@@ -35,10 +35,7 @@ class Arguments:
 
 
 def function_of(given: Any) -> Callable[..., Any]:
-    """Return ``given`` if it is a function.
-
-    Raises ArgumentError if it is not a function.
-    """
+    """Return ``given`` if it is a function; raise ArgumentError if it is not."""
     if not callable(given):
         raise ArgumentError(
             f"the first argument is {given!r:.60}, of type {type(given).__name__}; pass a function: f in the place of "
@@ -114,10 +111,7 @@ class _Keywords:
 
 
 def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Arguments:
-    """Find the leaves of ``args``.
-
-    Raises ArgumentError if an argument holds something that cannot be traced.
-    """
+    """Find the leaves of ``args``."""
     leaves: list[Leaf] = []
     statics: list[Static] = []
     for position, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):

@@ -11,12 +11,7 @@ from yota.tracing.record import Recording
 
 
 def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple[Tape, tuple[Any, ...]]:
-    """``tape`` with its first outputs as ``exact`` computes them, and the captured arrays that it now reads.
-
-    tape: a tape with adjoints; its first outputs are the values.
-    captured: captured arrays, for the inputs of ``tape`` after those of the arguments.
-    exact: a recording of the same function call by call.
-    """
+    """``tape`` with its first outputs as ``exact`` computes them, and the captured arrays that it now reads."""
     builder = tape.builder()
     known = _inputs(builder, tape, captured, exact)
     for variable, value in exact.tape.constants.items():

@@ -17,10 +17,7 @@ from yota.structures import flatten, is_on_device, mapped
 
 
 def target_for(target: Target, arguments: Arguments) -> Target:
-    """The target for these arguments: GPU arrays select "cuda".
-
-    Raises ArgumentError if some arrays are on the GPU and others are not.
-    """
+    """The target for these arguments: GPU arrays select "cuda"."""
     there = [leaf for leaf in arguments.leaves if is_on_device(leaf.value)]
     if not there:
         return target

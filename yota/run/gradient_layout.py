@@ -70,10 +70,7 @@ class Layout:
 
 
 def checked(wrt: Any) -> Wrt:
-    """``wrt`` as positions and names.
-
-    Raises ArgumentError if it has another type.
-    """
+    """``wrt`` as positions and names."""
     if wrt is None or isinstance(wrt, str):
         return wrt
     if isinstance(wrt, tuple):
@@ -96,10 +93,7 @@ def _place(wrt: Any) -> int | str:
 
 
 def layout_of(function: Callable[..., Any], wrt: Wrt, hidden: int, arguments: Arguments) -> Layout:
-    """The layout for a call of ``function``, whose first ``hidden`` arguments are bound.
-
-    Raises ArgumentError if ``wrt`` names no argument, or one without a derivative.
-    """
+    """The layout for a call of ``function``, whose first ``hidden`` arguments are bound."""
     positions = _positions(function, wrt, hidden, len(arguments.values))
     wanted = tuple(
         index

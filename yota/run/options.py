@@ -22,19 +22,13 @@ MOST_TAPES = 1024
 
 
 def check_dynamic(dynamic: Any) -> None:
-    """Check the option ``dynamic``.
-
-    Raises ArgumentError if it is not True, False or ``"auto"``.
-    """
+    """Raise ArgumentError unless ``dynamic`` is True, False or ``"auto"``."""
     if not (dynamic is True or dynamic is False or dynamic == "auto"):
         raise ArgumentError(f"dynamic={dynamic!r} is not known; it is True, False or 'auto'")
 
 
 def follow(dynamic: Dynamic, fault: StaleTapeError, guard: Guard, count: int) -> None:
-    """Raise the error of a failed guard, unless a further tape is allowed after ``count`` tapes.
-
-    Raises StaleTapeError if no further tape is allowed.
-    """
+    """Raise the error of a failed guard, unless a further tape is allowed after ``count`` tapes."""
     if guard.kind == "points" and fault.decision[1]:
         raise fault  # Points differ from one another: one tape cannot hold for all.
     if dynamic is True or fault.layout:

@@ -98,14 +98,7 @@ def place_of(
     target: Target,
     journal: Journal,
 ) -> Place | None:
-    """The place of the code of a function for argument types like these; None if it is not stored.
-
-    function: the user's function.
-    others: arguments that contain code.
-    options: further options that the code depends on.
-    target: target of the generated code.
-    journal: journal to which records are added.
-    """
+    """The place of the code of a function for argument types like these; None if it is not stored."""
     if target.name == "cuda" or not settings.keeps:
         return None
     with contextlib.suppress(NoDigest, CodegenError, RecursionError):
@@ -185,10 +178,7 @@ class Place:
         return digest_of([_state_on_disk(), self._key, *self.before.files])
 
     def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
-        """The stored tape and source, and their origin; None if there is no intact record.
-
-        Raises Instead if the record says that there is no such code.
-        """
+        """The stored tape and source, and their origin, or None; raises Instead if the record says there is no code."""
         brought = _brought.get(self._key)
         record = brought or self.store.noted(self._file)
         if record is None:

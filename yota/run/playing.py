@@ -137,11 +137,7 @@ def inputs(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
 
 
 def leaves(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
-    """The leaves of the arguments in the order of the tape's inputs, with checked types.
-
-    Raises ArgumentError if the arguments have other parts than the tape was recorded with, or of other types, or other
-        static values.
-    """
+    """The leaves of the arguments in the order of the tape's inputs, with checked types."""
     parts = {(number, path): part for number, argument in enumerate(args) for path, part in flatten(argument)}
     found = [_fitting(tape, entry, _taken(tape, entry, parts, args)) for entry in tape.inputs if entry.argument >= 0]
     for static in tape.statics:

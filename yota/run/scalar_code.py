@@ -23,10 +23,7 @@ _LARGEST_ARRAY = 4096
 
 
 def unrolled(tape: Tape, *, once: bool = False) -> Tape | None:
-    """``tape`` as scalar ops to differentiate; None if it is too long or cannot be unrolled.
-
-    For ``once`` see `yota.optimize.pipeline.run`.
-    """
+    """``tape`` as scalar ops to differentiate; None if it is too long or cannot be unrolled."""
     found = pipeline.run(tape, inlined=False, once=once)
     if is_scalar(found, inlined=False):
         return found
@@ -40,10 +37,7 @@ def short_value(tape: Tape, target: Target) -> Tape:
 
 
 def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target: Target, values: int = 1) -> Tape:
-    """The simplified tape of a value and its adjoints by the inputs ``leaves``, in reverse mode.
-
-    The first of the ``values`` outputs is differentiated.
-    """
+    """The simplified tape of a value and its adjoints by the inputs ``leaves``, in reverse mode."""
     value = replace(tape, outputs=tape.outputs[:values])
     return shortest(tape, value, lambda form: iter([_differentiated(form, leaves, registry)]), target, values=values)
 
@@ -51,13 +45,7 @@ def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target
 def shortest(
     tape: Tape, value: Tape, derive: Callable[[Tape], Iterator[Tape]], target: Target, *, values: int = 1
 ) -> Tape:
-    """The simplified tape of a derivative; it is scalar code if the value is.
-
-    value: the tape of the value.
-    derive: returns derivatives of other forms of the value, the most promising first.
-    target: target of the code; ``effort="high"`` selects a long search for fewer operations.
-    values: see `optimise`.
-    """
+    """The simplified tape of a derivative, by ``derive`` of several forms of the value, the most promising first."""
     found = simplified(tape, target)
     if target.strict or any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
         return found

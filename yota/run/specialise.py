@@ -116,10 +116,7 @@ def is_in_c(target: Target) -> bool:
 
 
 def needed() -> None:
-    """Check that C can be compiled here.
-
-    Raises CompilerError if not.
-    """
+    """Check that C can be compiled here."""
     from yota.run.machine import native
 
     native.find()
@@ -236,10 +233,7 @@ class Instead(Exception):
 
 
 def rolled(recorded: Recording, worth: Worth | None = None) -> Recording:
-    """A recording with loops in the place of ops that repeat, if it may have them.
-
-    worth: lengths from which they become a loop, by default `yota.transform.rolling.roll.LONG`.
-    """
+    """A recording with loops in the place of ops that repeat, if it may have them."""
     from yota.transform.rolling import roll
 
     return replace(recorded, tape=roll.run(recorded.tape, worth or roll.LONG)) if recorded.rolls else recorded
@@ -260,10 +254,7 @@ class Specialisation:
     merged: Merged | None = None
 
     def run(self, leaves: Sequence[Any]) -> tuple[Specialisation, Any]:
-        """Call the tape whose guards hold; return its specialisation and outputs.
-
-        Raises StaleTapeError if the guards of no tape hold.
-        """
+        """Call the tape whose guards hold; return its specialisation and outputs."""
         chosen = self
         while True:
             tape = chosen.gradient.tape

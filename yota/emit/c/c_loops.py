@@ -81,10 +81,7 @@ def plan_loop(
     whole: bool = False,
     sizes: Sequence[str] = (),
 ) -> LoopKernel | None:
-    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`.
-
-    ``sizes`` are names in extents, which the function takes.
-    """
+    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`."""
     region: Region = op.keyword("region")
     tapes = [region.body] if region.condition is None else [region.body, region.condition]
     found = [type for tape in tapes for type in tape.types.values()]

@@ -138,11 +138,7 @@ _CALLS = {
 
 
 def parts(needs: Needs, qualifier: str = "static inline", *, vectors: bool = True) -> tuple[Part, ...]:
-    """What ``needs`` asks for.
-
-    qualifier: how such a function is declared.
-    vectors: whether compilers must be told how it reduces vectors.
-    """
+    """The inline functions that ``needs`` asks for, declared by ``qualifier``."""
     found = set(needs.parts)
     for name, dtype in needs.parts:
         inner = "float64" if name in ("complex_add_to", "complex_total") else dtype
@@ -169,10 +165,7 @@ _WIDER = {"float": "double", "cfloat": "cdouble", "int32": "int64", "uint8": "in
 
 
 def preludes(kernels: Iterable[KernelPlan], *, arrays: bool = True) -> list[str]:
-    """Texts of what takes arguments and makes results, each after what it calls.
-
-    Without ``arrays`` the function that takes an array is left out.
-    """
+    """Texts of what takes arguments (arrays only with ``arrays``) and makes results, each after what it calls."""
     wanted: set[str] = set()
     for kernel in kernels:
         for argument in kernel.arguments:
@@ -214,10 +207,7 @@ class Tables:
         self._known: dict[tuple[str, bytes], str] = {}
 
     def name(self, hint: str, value: np.ndarray[Any, Any]) -> str:
-        """The expression by which code reads a table in C order.
-
-        Raises CodegenError if it is too large, or of a dtype that C does not have.
-        """
+        """The expression by which code reads a table in C order."""
         if not self._language.is_known(value.dtype):
             raise CodegenError(
                 f"the constant {hint} has dtype {value.dtype}, which generated {self._language.name} cannot spell"

@@ -93,14 +93,7 @@ def body_of(
     strict: bool = False,
     sizes: Sizes | None = None,
 ) -> Body:
-    """The body of the C function ``name`` that computes a tape's outputs.
-
-    tape: a simplified tape.
-    inputs, results: names of its parameters: arrays and results are pointers, numbers are values.
-    strict: compute the first output exactly as the function was written.
-    sizes: what it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
-    Raises CodegenError if something on the tape cannot be said in C; the message has the user's line.
-    """
+    """The body of the C function ``name`` of ``inputs`` and ``results`` that computes a tape's outputs."""
     tape = without_strides(symbolic.optimise(tape, strict=strict))
     if not shared.needs.language.inlines:
         # A strict value is never computed by a loop.

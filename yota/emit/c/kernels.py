@@ -107,13 +107,7 @@ def plan_kernel(
     whole: bool = False,
     reserved: Iterable[str] = (),
 ) -> Kernel:
-    """The plan of the kernel that computes ``group``.
-
-    parameters: what it takes, read or not; by default what it reads.
-    known: names of variables that stand fast.
-    whole: see `BodyWriter`.
-    reserved: further names that are taken.
-    """
+    """The plan of the kernel that computes ``group``; by default its parameters are what it reads."""
     tape = plan.tape
     names = needs.language.names(name, [*(known or {}).values(), *reserved])
     body = BodyWriter(plan, group, names, needs, known or {}, parameters or (), whole=whole)

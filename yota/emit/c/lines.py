@@ -40,10 +40,7 @@ def offset_text(
     numbers: Mapping[int, str] | None = None,
     rows: Mapping[tuple[int, int], str] | None = None,
 ) -> str:
-    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays.
-
-    rows: names of coefficients, by axis.
-    """
+    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays, and ``rows`` for coefficients by axis."""
     parts = []
     for axis, coefficient in offset.terms:
         name = counters[axis] if axis >= 0 else (numbers or {})[axis]

@@ -55,11 +55,7 @@ _FORMS = {
 
 
 def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
-    """Statements that bind ``name`` to the result.
-
-    pointers: variables without axes that are arrays on the device, rather than Python numbers.
-    Raises CodegenError if CuPy has no such function.
-    """
+    """Statements that bind ``name`` to the result; ``pointers`` are arrays on the device without axes."""
     op = call.op
     _check(call)
     # A value that Python would hold stays on the device, in an array without axes.

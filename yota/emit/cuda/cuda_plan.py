@@ -159,12 +159,7 @@ def plan_step(
     open: bool = False,
     reserved: Iterable[str] = (),
 ) -> Step:
-    """The kernels that compute ``group``.
-
-    open: whether extents may be others when they run.
-    reserved: names that are taken.
-    needs: takes in what the lines rely on.
-    """
+    """The kernels that compute ``group``; if ``open``, extents may be others when they run."""
     tape = plan.tape
     names = CUDA.names(name, reserved)
     text = CudaBody(plan, group, names, needs, layout=layout, threads=threads, open=open)

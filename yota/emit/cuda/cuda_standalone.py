@@ -110,11 +110,7 @@ class Host:
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
     def body(self, fillings: Sequence[KernelPlan]) -> HostBody:
-        """The launches, first those of ``fillings``: kernels that put arrays made from sizes in place.
-
-        Kernels are called as their parameters are.
-        Raises CodegenError if something on the tape needs a library; the message has the user's line.
-        """
+        """The launches, first those of ``fillings``: kernels that put arrays made from sizes in place."""
         tape = self.tape
         results = {op.result for op in tape.ops}
         reads = (op for op in tape.ops if op.access == AccessMap.READ)

@@ -145,12 +145,7 @@ def sorted_places(arrays: Sequence[Any], extents: Sequence[int]) -> tuple[Any, A
 def plan_addition(
     name: str, tape: Tape, op: Op, threads: int, *, tables: tuple[str, str] = ("", ""), open: bool = False
 ) -> KernelPlan:
-    """The kernel that adds up, for each element of the result of an op of `leading`, the pieces that belong there.
-
-    tables: names of the file's tables of the order of pieces and of where those of each place start; empty for
-        parameters.
-    open: whether there may be more or fewer when it runs.
-    """
+    """The kernel that adds up, for each element of the result of an op of `leading`, the pieces that belong there."""
     shape, dtype, count = op.keyword("shape"), tape.types[op.result].dtype, len(op.operands) - 1
     rows, width, entries = math.prod(shape[:count]), math.prod(shape[count:]), tape.types[op.operands[1]].size
     kind, size = c_type(dtype), rows * width
@@ -268,10 +263,7 @@ class Place:
 
 
 def join_places(name: str, places: Sequence[Place], count: int, threads: int, *, open: bool) -> KernelPlan:
-    """The kernel that makes one key of a piece's place, counted through, and its number.
-
-    Raises CodegenError if there are too many.
-    """
+    """The kernel that makes one key of a piece's place, counted through, and its number."""
     rows = math.prod(each.extent for each in places)
     if max(int(rows), int(count)) >= MOST:
         raise CodegenError(f"pieces are added at {rows} places, more than kernels that need no library can sort")

@@ -68,12 +68,7 @@ class Access:
 def access_of(
     places: Iterable[Place], types: Mapping[int, TensorType], axis: int, points: int, threads: int, values: int
 ) -> Access:
-    """How a loop over one axis reaches its arrays.
-
-    places: what it reads and writes.
-    axis, points: the loop, and how long it is.
-    values: about how many values it computes for one point.
-    """
+    """How a loop over ``axis`` reaches ``places`` in arrays; it computes about so many ``values`` at each point."""
     # Of places from index arrays nobody knows which are neighbours.
     places = {
         (variable, place)

@@ -85,14 +85,7 @@ def separated(group: Group) -> list[Group]:
 def shape_of(
     group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1, *, open: bool = False
 ) -> Shape:
-    """The shape of a kernel.
-
-    group: what it computes; its results are reduced over the same loops, over all, or over none.
-    axes, extents: the loops that are left of the group's, and how long they are.
-    threads: threads of a block.
-    width: neighbouring points that a thread computes together.
-    open: whether loops are of any length, and there are as many blocks for all of them.
-    """
+    """The shape of a kernel for ``group``, whose results are reduced over the same loops, over all, or over none."""
     partial = next((root.reduced for root in group.roots if any(root.reduced) and not all(root.reduced)), None)
     total = math.prod(extents[axis] for axis in axes)
     if partial is None:

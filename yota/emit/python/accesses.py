@@ -24,12 +24,7 @@ def check(
     nested: frozenset[int] = frozenset(),
     freed: Mapping[int, Sequence[int]] | None = None,
 ) -> None:
-    """Refuse a schedule in which something reads what is not there any more, or not yet.
-
-    nested: results that are computed where they are used.
-    freed: by the first result of a unit, variables whose memory is given back after it.
-    Raises ScheduleError if memory holds something else, or nothing.
-    """
+    """Refuse a schedule in which something reads what is not there any more, or not yet."""
     _Schedule(tape, units, storage, nested, freed or {}).check()
 
 

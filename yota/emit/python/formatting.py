@@ -30,10 +30,7 @@ from yota.emit.python.function_plan import Line
 
 
 def statement(tree: ast.stmt) -> Document:
-    """Document of one simple statement, or of the header of a compound one.
-
-    Raises UnprintableError if it is of a kind that generated code does not have.
-    """
+    """Document of one simple statement, or of the header of a compound one."""
     if isinstance(tree, ast.Assign) and len(tree.targets) == 1:
         return (_value(tree.targets[0]), " = ", _assigned(tree.value))
     if isinstance(tree, ast.AugAssign):

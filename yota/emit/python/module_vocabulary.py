@@ -49,14 +49,7 @@ def spell(
     function: str,
     keywords: tuple[str, ...] = (),
 ) -> Spelling:
-    """How ``op`` is written.
-
-    type, operands: types of its result and of its operands.
-    fast: on Python numbers; else on NumPy scalars.
-    exact: the result must have NumPy's bits.
-    function: text of the function itself, for ops that have no spelling of their own.
-    keywords: texts of its static arguments, ``name=value`` each.
-    """
+    """How ``op`` is written: ``fast`` on Python numbers, else on NumPy scalars; ``exact`` with NumPy's bits."""
     name = _ALIASES.get(op.name, op.name)
     module = (function.rpartition(".")[0],) if function.count(".") > 1 else ()
     if name == "astype":
@@ -216,12 +209,7 @@ class Reads:
 def plan_reads(
     tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str], *, fast: bool, mixed: bool
 ) -> Reads:
-    """Reads of all arguments of ``tape``.
-
-    name: gives the name of a variable, from a hint.
-    fast: as Python numbers; else as NumPy scalars.
-    mixed: whether a Python number must stay one even among NumPy scalars.
-    """
+    """Reads of all arguments of ``tape``; if ``mixed``, a Python number must stay one even among NumPy scalars."""
     elements: dict[int, dict[tuple[int, ...], int]] = {}
     again: dict[int, int] = {}
     used = set(tape.outputs) | {guard.variable for guard in tape.guards}

@@ -98,10 +98,7 @@ def has_out(op: Op, types: Mapping[int, TensorType]) -> bool:
 
 
 def into(call: Call, out: str, *, held: str | None = None) -> list[str]:
-    """Statements that leave the result in the array ``out``.
-
-    ``held`` is the text of the operand that ``out`` holds already, when an op works in place.
-    """
+    """Statements that leave the result in the array ``out``; an op in place reads ``out`` as its operand ``held``."""
     if call.op.semantics.casts:
         return [f'np.copyto({out}, {_real_part(call)}, casting="unsafe")']
     if call.op.semantics.chooses:

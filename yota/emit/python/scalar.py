@@ -96,12 +96,7 @@ def _is_scalar_op(
 
 
 def plan_scalar(tape: Tape, *, strict: bool = False, values: int = 1, names: Names | None = None) -> ScalarPlan:
-    """The plan of a scalar tape.
-
-    strict: compute values with NumPy's functions wherever Python's differ in the last bit.
-    values: how many of the outputs, the first ones, are values.
-    names: names of the module, where it has more functions.
-    """
+    """The plan of a scalar tape; if ``strict``, NumPy's functions compute values where Python's differ in a bit."""
     names = names or Names(_OWN_NAMES)
     entry = names.fresh(tape.name)
     slow = names.fresh(f"{entry}_numpy")

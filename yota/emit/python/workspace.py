@@ -27,10 +27,7 @@ class Looks:
     def look(
         self, key: Any, shape: tuple[int, ...], scope: Any = None, order: tuple[int, ...] | None = None
     ) -> str | None:
-        """Name of the workspace array of ``key`` in this shape, or None if it has no slot.
-
-        ``order`` lists its axes from outermost to innermost in memory.
-        """
+        """Name of the workspace array of ``key``, its axes in memory in ``order``; None if it has no slot."""
         slot = self._storage.slot.get(key)
         if slot is None:
             return None

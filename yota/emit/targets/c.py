@@ -49,12 +49,7 @@ class Source(base.Source):
 
 
 def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
-    """Source of a function that computes the tape's outputs from its inputs.
-
-    tape: a simplified tape.
-    strict: compute the first output exactly as NumPy does for the function that was traced.
-    values: how many of the outputs, the first ones, are values rather than derivatives.
-    """
+    """Source of a function that computes the outputs of a simplified tape, of which the first ``values`` are values."""
     if not strict:
         tape = interchange.run(tape, _BLOCKS, InProcess().is_known_op, values=values)
     tape = symbolic.optimise(tape, strict=strict, values=values)

@@ -43,13 +43,7 @@ class Lowered:
 
 
 def generate(tape: Tape, *, strict: bool = False, values: int = 1, opening: Opening = FIXED) -> Source:
-    """Source of a function that computes the tape's outputs from its inputs.
-
-    tape: a simplified tape.
-    strict: compute the first output exactly as NumPy does for the function that was traced.
-    values: how many of the outputs, the first ones, are values rather than derivatives.
-    opening: what the function does first where sizes have names.
-    """
+    """Source of a function that computes the outputs of a simplified tape, of which the first ``values`` are values."""
     if not strict:
         tape = interchange.run(tape, _BLOCKS, values=values)
     tape = symbolic.optimise(tape, strict=strict, values=values)

@@ -124,10 +124,7 @@ class Thinned:
             self.before[after] = before
 
     def others(self, position: int, window: int, near: int, ordered: bool) -> Iterator[tuple[int, bool]]:
-        """Positions of the terms that one is paired with, and whether they have a factor in common with it.
-
-        For ``window`` and ``near`` see `Table`.
-        """
+        """Positions of the terms that one is paired with, and whether they have a factor in common with it."""
         term = self.terms[position]
         assert term is not None
         most, common = (window + 1) // 2, set[int]()

@@ -17,10 +17,7 @@ from yota.optimize.polynomials.terms import Sums, Table
 
 
 def nested(table: Table, sums: Sums, seed: int = 0) -> dict[int, tuple[int, ...]]:
-    """``sums`` nested where that saves operations.
-
-    seed: decides between factors that serve equally well; with 0 the first one is taken.
-    """
+    """``sums`` nested where that saves operations; ``seed`` decides between factors that serve equally well."""
     nesting = _Nesting(table, sums, random.Random(seed) if seed else None)
     for atom in nesting.pending:
         terms = nesting.sums[atom]

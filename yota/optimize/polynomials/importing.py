@@ -184,12 +184,7 @@ _READERS = {
 def imported(
     tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], uses: dict[int, int]
 ) -> PolynomialSystem:
-    """The polynomials of ``ops``, all of one shape and dtype.
-
-    roots: results that something else reads.
-    ordered: variables whose sums keep the user's order.
-    uses: how often each variable is read.
-    """
+    """The polynomials of ``ops``, all of one shape and dtype; sums of ``ordered`` variables keep the order of terms."""
     ops = list(ops)
     importer = _Importer(tape, ordered, uses, bool(tape.types[ops[0].result].shape))
     for op in ops:

@@ -34,11 +34,7 @@ _PAIRS, _FEWEST, _MOST = 8000, 3, 8
 
 
 def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
-    """``tape`` with its elementwise arithmetic factored in one pass; never more operations than it had.
-
-    strict: leave what the value and the guards are computed from as it is.
-    values: how many of the outputs, the first ones, are values rather than derivatives.
-    """
+    """``tape`` with its elementwise arithmetic factored in one pass; never more operations than it had."""
 
     def quick(system: PolynomialSystem) -> Table:
         terms = sum([len(each.terms) for each in system.sums.values()])
@@ -56,10 +52,7 @@ def rewritten(
     values: int = 1,
     covered: bool = True,
 ) -> Tape:
-    """``tape`` with its arithmetic of each shape and dtype rewritten; itself if that saves nothing.
-
-    For ``covered`` see `share`.
-    """
+    """``tape`` with its arithmetic of each shape and dtype rewritten; itself if that saves nothing."""
     kept = protected(tape, values)
     kinds = _kinds(tape, kept if strict else _decisive(tape))
     if not kinds:
@@ -192,10 +185,7 @@ def forms(tape: Tape) -> list[Tape]:
 
 
 def search(tapes: Sequence[Tape], *, strict: bool = False, values: int = 1) -> tuple[int, Tape]:
-    """The shortest form that is found of any of several tapes that compute the same, and the number of that tape.
-
-    For strict and values see `optimise`.
-    """
+    """The shortest form that is found of any of several tapes that compute the same, and the number of that tape."""
     quick = [optimise(tape, strict=strict, values=values) for tape in tapes]
     again = partial(_again, strict=strict, values=values)
     found = [min(one, again(one), again(tape), key=elements) for one, tape in zip(quick, tapes, strict=True)]

@@ -169,10 +169,7 @@ class Table:
                 yield first, second, first in common
 
     def define(self, number: int, unit: float, first: int, factor: Monomial, ordered: bool) -> int:
-        """The atom of ``unit`` times a divisor; the same whenever that is asked for.
-
-        ``first`` is the term that it is first taken out of, times ``factor``.
-        """
+        """The atom of ``unit`` times a divisor, always the same; it is first taken out of the term ``first``."""
         found = self._atoms.get((number, unit))
         if found is not None:
             return found

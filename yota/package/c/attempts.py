@@ -129,11 +129,7 @@ class AllSizes:
 
 
 def at_samples(request: Request, kind: Callable[[Request, Sized, SizeNames], AllSizes]) -> Any:
-    """What ``kind`` writes of the function at several sizes.
-
-    Raises ArgumentError if the function does something else at another size, or the code would depend on how large a
-        size is.
-    """
+    """What ``kind`` writes of the function at several sizes."""
     language = language_of(request.target)
     title = language.file_names().fresh(called(request.wish))
     local = language.names(title, FOREIGN)

@@ -25,10 +25,7 @@ _RAISE = "raise_status"
 
 
 def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
-    """``call`` with any number of axes in the place of the last size.
-
-    Raises ArgumentError if a result has an axis of another length that comes from them.
-    """
+    """``call`` with any number of axes in the place of the last size."""
     size = call.sizes[-1]
     taken: dict[str, str] = {}
     made: dict[str, str] = {}
@@ -47,13 +44,7 @@ def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
 
 
 def extension(stem: str, found: FunctionWriter, plan: Mapping[str, Any], *, open: bool) -> dict[str, str]:
-    """Texts of the extension module named ``stem`` and of the files that build it.
-
-    found: what was written; its public functions are those that Python may call.
-    plan: what the C file is rendered from.
-    open: whether the last size stands for any number of axes.
-    Raises ArgumentError if a Python module cannot have this name.
-    """
+    """Texts of the extension module ``stem``, if ``open`` for any number of axes, and of the files that build it."""
     if not stem.isidentifier():
         raise ArgumentError(f"a Python module cannot be called {stem!r}; choose another file name for the extension")
     public = [each for each in plan["functions"] if each.public]

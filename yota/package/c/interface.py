@@ -109,10 +109,7 @@ class SizedCall:
 
 
 def argument(leaf: Leaf, type: TensorType, names: Names, language: Language) -> Parameter:
-    """The parameter for a leaf of a call, of the ``type`` that it has at all sizes.
-
-    Raises CodegenError if it has a dtype that generated code does not have.
-    """
+    """The parameter for a leaf of a call, of the ``type`` that it has at all sizes."""
     if not language.stores(type.dtype):
         wider = "float32 or wider" if language.is_known(np.dtype(np.float32)) else "float64"
         raise CodegenError(

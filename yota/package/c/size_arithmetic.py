@@ -278,14 +278,7 @@ def triangle(text: str, names: Mapping[str, str]) -> tuple[Triangle, int] | None
 def filling(
     text: str, target: str, shape: Sequence[str], kind: np.dtype[Any], names: SizeNames, counters: Sequence[str]
 ) -> tuple[tuple[Loop, ...], Assign]:
-    """Loops, and the statement in them that puts an element of the array which ``text`` makes in place.
-
-    Elements of triangles are counted by ``at``.
-
-    target: where its memory is.
-    kind: the dtype of its elements.
-    counters: names like those of `COUNTERS` that nothing else has.
-    """
+    """Loops, and the statement in them that puts an element of the array which ``text`` makes in place."""
     found = triangle(text, names)
     if found is not None:
         corner, part = found

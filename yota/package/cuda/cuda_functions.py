@@ -52,12 +52,7 @@ class SelfTest:
 
 
 def self_test_of(inputs: Sequence[Parameter], leaves: Collection[int], function: str) -> SelfTest:
-    """The check.
-
-    inputs, leaves: what the function takes, and by which of that the gradient is.
-    function: the name of the function that gives value and gradient.
-    Raises ArgumentError if there are numbers of 16 bits, whose differences say nothing.
-    """
+    """The check of ``function``, which gives the value and the gradient by the inputs at positions ``leaves``."""
     dtypes = [inputs[leaf].type.dtype for leaf in leaves]
     if any(dtype.name in STORED for dtype in dtypes):
         raise ArgumentError("self_test=True: differences of float16 numbers cannot check a gradient; leave it out")

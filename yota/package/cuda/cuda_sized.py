@@ -53,11 +53,7 @@ class _Array:
 
 
 def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> tuple[KernelPlan, ...]:
-    """Kernels called ``title`` and a number for the arrays in ``found``, which their parameters are called after.
-
-    names: what sizes are called in CUDA; kernels have no parameters for them yet.
-    Raises CodegenError if an array cannot be said in CUDA.
-    """
+    """Kernels called ``title`` and a number for the arrays in ``found``, which their parameters are called after."""
     arrays = [
         _Array(each, tuple(map(str, each.shape)), triangle(each.text, names)) for each in found if each.type.shape
     ]
@@ -196,12 +192,7 @@ def _additions(op: Op, tape: Tape) -> list[int]:
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Texts of the files by their names, and notes for the user.
-
-    Raises ArgumentError if something is asked for beside value and gradient, or the function does something else at
-        another size.
-    Raises CodegenError if something in the function cannot be said in kernels.
-    """
+    """Texts of the files by their names, and notes for the user."""
     more = [each for each in request.wanted if each not in ("value", "gradient")]
     if more:
         raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')

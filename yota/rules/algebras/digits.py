@@ -174,10 +174,7 @@ def _kept(name: str, precision: int, *arguments: Any) -> Any:
 
 
 def primal(rule: Rule, registry: Registered, result: str | None = None) -> Callable[..., Any]:
-    """The function that ``rule`` describes, to 50 digits; of several results the one called ``result``.
-
-    Raises NotPreciseError if it is known in double precision only.
-    """
+    """The function that ``rule`` describes, to 50 digits; raises NotPreciseError if it is known in double only."""
     result = result or rule.results[0]
     if rule.equation is not None:
         return _root(rule, rule.equation, registry)
@@ -225,10 +222,7 @@ def numbers(point: Mapping[str, Any]) -> list[Any]:
 def at(
     rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered
 ) -> tuple[Any, dict[str, Any]]:
-    """The derivative of ``result`` by ``name``, and the values of operands and results; call it while `LOCK` is held.
-
-    Raises NotPreciseError if the function is known in double precision only.
-    """
+    """The derivative of ``result`` by ``name``, and values of operands and results; call it while `LOCK` is held."""
     function, arguments = primal(rule, registry, result), numbers(point)
     names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
     names |= {each: primal(rule, registry, each)(*arguments) for each in rule.results}

@@ -95,10 +95,7 @@ def _constants() -> Any:
 
 
 def number(value: Any) -> Any:
-    """The number that a literal stands for.
-
-    Raises RuleError if it stands for none.
-    """
+    """The number that a literal stands for."""
     import sympy
 
     if isinstance(value, int):
@@ -192,10 +189,7 @@ def slope_of(equation: Expression, name: str, registry: Registered) -> Expressio
 
 
 def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Expression:
-    """The partial of ``result`` by ``parameter``, from the primal, or from the equation that the result solves.
-
-    Raises RuleError if sympy cannot differentiate it.
-    """
+    """The partial of ``result`` by ``parameter``, from the primal, or from the equation that the result solves."""
     import sympy
 
     # A symbol is real where its domain is.

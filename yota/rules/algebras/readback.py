@@ -13,10 +13,7 @@ _WHOLE = 2**53
 
 
 def from_sympy(expression: Any) -> Expression:
-    """What `to_sympy` gave, perhaps differentiated, as an expression of the rule language.
-
-    Raises RuleError if it holds something that the rule language has no word for.
-    """
+    """What `to_sympy` gave, perhaps differentiated, as an expression of the rule language."""
     return Reader().read(expression)
 
 

@@ -41,10 +41,7 @@ def opaque(*parts: str | int) -> int:
 
 
 def inverse(value: int) -> int:
-    """The reciprocal.
-
-    Raises UnclearError of zero.
-    """
+    """The reciprocal; raises UnclearError of zero."""
     if value == 0:
         raise UnclearError
     return pow(value, -1, PRIME)
@@ -67,10 +64,7 @@ def number(value: object) -> int:
 
 
 def raised(root: int | None, value: int, exponent: object) -> int:
-    """``value`` to a power; ``root`` is its root of order `ROOTS` if one is known.
-
-    Raises UnclearError if the exponent is no fraction whose root is known.
-    """
+    """``value`` to a power, by its ``root`` of order `ROOTS` if need be; raises UnclearError if that is unknown."""
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise UnclearError
     order = as_written(exponent) if isinstance(exponent, float) else Fraction(exponent)

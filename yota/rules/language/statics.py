@@ -74,10 +74,7 @@ _LARGEST = 1024
 
 
 def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
-    """An operator on numbers or tuples, as Python computes it; NotImplemented for any other function.
-
-    Raises ArithmeticError if the result is not finite or too large to compute.
-    """
+    """An operator on numbers or tuples as Python computes it, or NotImplemented; ArithmeticError if it is too large."""
     if name == "power":
         base, exponent = values
         if isinstance(base, int) and isinstance(exponent, int) and (abs(base) > 2**53 or not 0 <= exponent <= 64):
@@ -94,10 +91,7 @@ def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """``axis``, an int or several, as a sorted tuple of non-negative ints; None means all.
-
-    Raises numpy.exceptions.AxisError if an axis is out of bounds.
-    """
+    """``axis``, an int or several, as a sorted tuple of non-negative ints; None means all."""
     if axis is None:
         return tuple(range(ndim))
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (operator.index(axis),)

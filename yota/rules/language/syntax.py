@@ -57,10 +57,7 @@ def parse(
 
 
 def parse_all(text: str, file: str) -> tuple[Source, tuple[Rule, ...], tuple[RuleError, ...]]:
-    """The rules of a file that can be read, and the faults of all the others.
-
-    Raises RuleError if the text as a whole cannot be read.
-    """
+    """The rules of a file that can be read, and the faults of all the others."""
     source = Source(text, file)
     faults: list[RuleError] = []
     try:

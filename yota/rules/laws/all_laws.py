@@ -36,18 +36,12 @@ LAWS: tuple[Law, ...] = (
 
 
 def check(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
-    """Hold ``rules``, which ``registry`` has already, against `LAWS`; ``before`` is the registry that users extend.
-
-    Raises RuleError at the first fault.
-    """
+    """Hold ``rules``, which ``registry`` has already, against `LAWS`; ``before`` is the registry that users extend."""
     _hold(LAWS, source, rules, registry, before)
 
 
 def prove(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
-    """Hold ``rules`` against the laws that need symbolic mathematics.
-
-    Raises RuleError at the first fault.
-    """
+    """Hold ``rules`` against the laws that need symbolic mathematics."""
     from yota.rules.laws import agreement
 
     _hold(agreement.LAWS, source, rules, registry, before)

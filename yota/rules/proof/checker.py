@@ -42,10 +42,7 @@ def imported(path: Path, rules: Sequence[Rule]) -> bool:
 
 
 def import_used(rules: Sequence[Rule], known: Registry) -> None:
-    """Import the modules of shipped functions that a user's rules are for, or call, and that those call in turn.
-
-    A library that is not installed is left to `absent`.
-    """
+    """Import the installed modules of shipped functions that a user's rules are for, or call, directly or not."""
     pending, seen = list(rules), set[str]()
     parts = [part for text in shipped(folder("rules")) for part in excerpts(*text)]
     known_modules = {_module(part.target) for part in parts if part.target is not None}
@@ -125,12 +122,7 @@ def _exact(rule: Rule, known: Registry, found: Finding) -> Finding:
 
 
 def prove_file(path: Path, points: int = POINTS, shown: Callable[[Sequence[Rule]], Iterator[Rule]] = iter) -> Report:
-    """The report on one rule file.
-
-    path: the file; nothing in it is loaded into the registry of this process.
-    points: points at which each partial is measured.
-    shown: gives the rules one after the other while they are proved, perhaps with a progress bar.
-    """
+    """The report on a rule file, of which nothing is loaded into the registry; ``shown`` may show a progress bar."""
     report = Report(str(path))
     try:
         source, rules, unread = parse_all(read_file(path), str(path))

@@ -158,12 +158,7 @@ def entry(
     *,
     sized: bool = False,
 ) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of an argument tuple with types like ``args`` that returns the final result, or `MISSING`.
-
-    hidden: bound arguments before them, which the function supplies itself.
-    shaped: converts outputs to the caller's result.
-    sized: whether the generated function checks dtypes and shapes itself.
-    """
+    """A function of an argument tuple with types like ``args`` that returns the final result, or `MISSING`."""
     if len(checks) > _MOST:
         return None
     writer = _Writer()
@@ -212,10 +207,7 @@ def kind_of(value: Any) -> tuple[Any, ...]:
 
 
 def kinds_of(args: Sequence[Any], *, static: bool = True) -> Iterator[tuple[Any, ...]]:
-    """The types of arguments, each tuple and list followed by those of its items, as `Form` describes them.
-
-    static: whether integers and the like are part of the kind.
-    """
+    """The types of arguments, each tuple and list followed by those of its items, as `Form` describes them."""
     for value in args:
         if type(value) in (tuple, list):
             yield type(value), len(value)

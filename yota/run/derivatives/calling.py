@@ -107,11 +107,7 @@ _MOST_DIRECT = 256
 
 
 def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
-    """A function that calls ``form``, or records the call inside a trace.
-
-    recipe: the call that creates this function, for pickling; its first argument is the original function.
-    what: description of its result.
-    """
+    """A function that calls ``form``, or records the call inside a trace; a pickle of it holds its ``recipe``."""
     found: Callable[..., Any] = Derivative(form, recipe, what, direct=form.target.name == "c").front
     return found
 

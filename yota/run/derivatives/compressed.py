@@ -32,11 +32,7 @@ _MOST_OPS = 20_000
 def compressed(
     tape: Tape, leaf: int, wanted: Wanted, registry: Registry, values: Mapping[int, Any]
 ) -> tuple[Entries, frozenset[int]]:
-    """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on.
-
-    values: values of inputs that determine the pattern.
-    Raises DifferentiationError if too many products are needed, or the function is complex.
-    """
+    """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on."""
     by = tape.inputs[leaf].variable
     _refuse_complex(tape, by)
     tape = _sloped(tape, by, registry) if wanted.order == 2 else _joined(tape)

@@ -163,10 +163,7 @@ class Differentiated:
     # -- the transformation, which each kind of derivative replaces -----------------------------------------------
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments, layout: Layout, target: Target) -> Gradient:
-        """The tape to compile.
-
-        A strict ``target`` traces the function a second time, call by call, for the value.
-        """
+        """The tape to compile; a strict ``target`` traces the function again, call by call, for the value."""
         forms: list[ResultForm] = []
 
         def recorded(**how: bool) -> Recording:
@@ -203,10 +200,7 @@ class Differentiated:
     def derived(
         self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
-        """A recorded tape with its derivatives; the target is None inside a trace.
-
-        Adjoints of arrays are explicit zeros if they are zero.
-        """
+        """A recorded tape with its derivatives, of arrays also if they are zero; the target is None inside a trace."""
         from yota.transform.reverse.backward import gradient_tape, zeros_like
 
         stage("differentiating")

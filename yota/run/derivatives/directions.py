@@ -54,10 +54,7 @@ def _product(builder: TapeBuilder, slope: Tape, leaf: int, direction: int, known
 
 
 def _by_units(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> tuple[Tape, Any]:
-    """The product with a direction, which is the last input; and all unit vectors.
-
-    The first outputs are the value and the gradient if they are wanted.
-    """
+    """The product with a direction, the last input, behind value and gradient if wanted; and all unit vectors."""
     type = slope.types[slope.inputs[leaf].variable]
     builder = slope.builder()
     last = max(entry.argument for entry in slope.inputs)

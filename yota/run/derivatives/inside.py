@@ -33,10 +33,7 @@ class Inside:
     plain: Arguments
 
     def inline(self, tape: Tape, outer: Mapping[int, Any]) -> list[Any]:
-        """Record the ops of ``tape`` on the outer trace and return its outputs.
-
-        ``outer`` are the traced values that the function captured, by variable.
-        """
+        """Record the ops of ``tape`` on the outer trace, whose values it captured are ``outer``; return its outputs."""
         given = {entry.variable: leaf.value for entry, leaf in zip(tape.inputs, self.arguments.leaves, strict=False)}
         return inline(tape, self.trace, {**given, **outer})
 

@@ -61,10 +61,7 @@ def quick(function: Callable[..., Any]) -> Any:
 
 
 def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
-    """A callable of ``form`` if types and checks match, otherwise of ``otherwise``; None if it is not compiled.
-
-    build: whether to compile the checks if they are not loaded yet.
-    """
+    """A callable of ``form`` if types and checks match, otherwise of ``otherwise``; None if it is not compiled."""
     if not build and not _dispatcher.cache_info().currsize:
         return None
     try:

@@ -65,11 +65,7 @@ class Compiler:
         return (*flags, "-O1") if len(code) > _QUICK else flags
 
     def compile(self, source: Path, output: Path, header: Path | None = None) -> None:
-        """Compile a C file to a shared object.
-
-        header: a precompiled header to include first, if supported.
-        Raises CodegenError if the compiler reports an error.
-        """
+        """Compile a C file to a shared object."""
         flags = self.arguments(source.read_text(encoding="utf-8"))
         first = ("-include", str(header)) if header is not None else ()
         done = self._run(*flags, *first, str(source), "-o", str(output), "-lm")
@@ -79,10 +75,7 @@ class Compiler:
             raise CodegenError(f"{' '.join(self.command)} failed on generated code:\n{done.stderr[-4000:]}")
 
     def parse(self, header: Path, output: Path) -> None:
-        """Precompile a header.
-
-        Raises CodegenError if the compiler does not support it.
-        """
+        """Precompile a header."""
         flags = [flag for flag in self.flags if flag != "-shared"]
         done = self._run(*flags, "-x", "c-header", str(header), "-o", str(output))
         if done.returncode:
@@ -102,11 +95,7 @@ def _run(command: Sequence[str], text: str | None = None) -> subprocess.Complete
 
 
 def find(kept: Store | None = None) -> Compiler:
-    """The compiler: ``$CC``, or ``cc``, or ``gcc``, or ``clang``.
-
-    kept: a store that keeps the result for other processes.
-    Raises CompilerError if there is no working compiler, or the headers of Python or NumPy are missing.
-    """
+    """The compiler: ``$CC``, or ``cc``, or ``gcc``, or ``clang``."""
     return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""), kept)
 
 

@@ -60,10 +60,7 @@ class Program:
         return function(*arguments)
 
     def source(self, *arguments: Any) -> Source:
-        """Source for arguments like these.
-
-        Raises ArgumentError if an argument has another type, or is not on the current device.
-        """
+        """Source for arguments like these."""
         if len(arguments) != len(self._expected):
             raise ArgumentError(f"{len(self._expected)} arguments are expected, not {len(arguments)}")
         pairs = zip(self._uploaded(arguments), self._expected, strict=True)

@@ -30,10 +30,7 @@ _OTHERWISE = 'or use target="c" or "numpy"'
 
 @cache
 def cupy() -> Any:
-    """CuPy, after a check that it works here.
-
-    Raises DeviceError if CuPy is not installed or too old, or if there is no driver or no GPU.
-    """
+    """CuPy, after a check that it works here."""
     try:
         import cupy as found
     except ImportError as error:
@@ -61,10 +58,7 @@ def cupy() -> Any:
 
 
 def to_device(value: Any, dtype: Any = None) -> Any:
-    """A copy of an array on the current device; an array already there is returned unchanged.
-
-    Raises DeviceError if the device has too little memory.
-    """
+    """A copy of an array on the current device; an array already there is returned unchanged."""
     library = cupy()
     try:
         return library.asarray(value, dtype=dtype)
@@ -73,20 +67,14 @@ def to_device(value: Any, dtype: Any = None) -> Any:
 
 
 def to_host(value: Any) -> np.ndarray[Any, Any]:
-    """A main-memory copy of a device array.
-
-    Raises IndexError if an earlier kernel found an index out of bounds.
-    """
+    """A main-memory copy of a device array."""
     found: np.ndarray[Any, Any] = sys.modules["cupy"].asnumpy(value)
     raise_faults()
     return found
 
 
 def load(source: targets.Source) -> Callable[..., Any]:
-    """Load the function that a source defines, for the current device.
-
-    Raises CodegenError if NVRTC rejects a kernel; the message shows the line.
-    """
+    """Load the function that a source defines, for the current device."""
     library = cupy()
     kernels = {}
     if source.code:

@@ -105,10 +105,7 @@ def find() -> compiler.Compiler:
 
 
 def load(source: c.Source) -> Callable[..., Any]:
-    """The function that ``source`` defines.
-
-    Raises CodegenError if there is no compiler, or the cache is not private.
-    """
+    """The function that ``source`` defines."""
     # Warn of an invalid number of threads.
     text = settings.threads_text
     if text and settings.threads is None:

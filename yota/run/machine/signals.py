@@ -44,10 +44,7 @@ class Fault:
         _ALL.add(self)
 
     def check(self) -> None:
-        """Raise the error if the flag is set.
-
-        Raises IndexError if an index was out of bounds.
-        """
+        """Raise the error if the flag is set."""
         if self._number[0]:
             self._number[0] = 0
             raise EarlierIndexError(

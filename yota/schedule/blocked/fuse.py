@@ -85,10 +85,7 @@ _SMALLEST_TURNED = 4096
 
 
 def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
-    """The tape's ops as units in the order in which they run.
-
-    whole: variables that must be computed on whole arrays, as NumPy would (strict evaluation).
-    """
+    """The tape's ops as units in the order in which they run; ``whole`` variables are computed as NumPy would."""
     if next(extents_in(tuple(type.shape for type in tape.types.values())), None) is not None:
         # How many rows a piece has room for is not known where rows have sizes of their own.
         return tuple(Unit((Member(op),)) for op in tape.ops)

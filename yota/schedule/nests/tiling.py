@@ -110,10 +110,7 @@ def regions(extents: tuple[int, ...], cuts: tuple[set[int], ...]) -> list[Region
 
 @tentative()
 def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: frozenset[int]) -> Root:
-    """How ``variable`` is computed from ``leaves``.
-
-    Raises UnreachableError if generated C cannot.
-    """
+    """How ``variable`` is computed from ``leaves``; raises UnreachableError if generated C cannot."""
     op = definitions[variable]
     adds = op.access == AccessMap.SCATTER and len(op.operands) > len(op.keyword("indices"))
     reduction = op if (op.access == AccessMap.REDUCTION or adds) and variable not in leaves else None

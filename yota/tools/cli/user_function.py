@@ -41,10 +41,7 @@ def _expression(path: Path, name: str) -> Callable[..., Any]:
 
 
 def function_at(reference: str) -> Callable[..., Any]:
-    """The function that ``reference`` names; its module is imported.
-
-    Raises UsageError if the function does not exist.
-    """
+    """The function that ``reference`` names; its module is imported."""
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
         raise UsageError(f"{reference!r} names no function; write pkg.mod:f or path/to/file.py:f")
@@ -114,11 +111,7 @@ def _from_path(path: Path) -> ModuleType:
 
 
 def import_modules(names: Iterable[str]) -> None:
-    """Import the modules of ``--import``; the current folder comes first, as with ``python -m``.
-
-    Raises UsageError if one is not there.
-    Raises Loaded if one raised an exception.
-    """
+    """Import the modules of ``--import``; the current folder comes first, as with ``python -m``."""
     for name in names:
         _from_name(name)
 
@@ -144,10 +137,7 @@ def given(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def load_rule_files(paths: Iterable[Path]) -> None:
-    """Load the rule files of ``--rules``.
-
-    Raises UsageError if one is not there.
-    """
+    """Load the rule files of ``--rules``."""
     from yota.api.recording import load_rules
 
     for path in paths:

@@ -152,11 +152,7 @@ _SHOWN = (80, 100)
 
 
 def native(tape: Tape, target: str, *, strict: bool = False) -> Generated:
-    """The code of ``tape`` for a target.
-
-    tape: the function with its adjoints.
-    target: ``"c"`` or ``"cuda"``.
-    """
+    """The code of ``tape``, a function with its adjoints, for the target ``"c"`` or ``"cuda"``."""
     final = run(tape, strict=strict)
     found = c.generate(final, strict=strict) if target == "c" else cuda.generate(final)
     parts = [Part("python", found.driver)] if found.driver else []
@@ -203,12 +199,7 @@ def _linked(rows: Iterable[str], ops: Mapping[str, set[int]]) -> dict[int, tuple
 
 
 def totals(primal: Tape, recorded: Tape, made: Generated) -> tuple[Total, ...]:
-    """The figures for a page.
-
-    primal: the function.
-    recorded: the function with its adjoints, before any pass.
-    made: the generated code.
-    """
+    """The figures for a page, from the function, its tape with adjoints before any pass, and the generated code."""
     counts = ", ".join(f"{count} {name}" for name, count in operations(made.final).items())
     work = (
         Total("operations", f"{total(made.final)}", f"{counts or 'none'}; {total(recorded)} before the passes"),

@@ -209,10 +209,7 @@ class Speller:
         return self.locals.get(f"d[{result}]", SEED)
 
     def text(self, expression: Expression) -> str:
-        """Python text of ``expression``.
-
-        Raises RuleError if the library lacks a function for a part of it.
-        """
+        """Python text of ``expression``."""
         return ast.unparse(ast.fix_missing_locations(ast.Expression(self._tree(expression))))
 
     def _tree(self, expression: Expression) -> ast.expr:

@@ -147,10 +147,7 @@ class Function:
 
 
 def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: Container[str]) -> Function:
-    """The function of a rule.
-
-    Raises RuleError if the library lacks a function of the rule, or a derivative is missing.
-    """
+    """The function of a rule."""
     return Function(
         identifier(rule.name),
         rule.kind == "elementwise",
@@ -217,13 +214,7 @@ class Shared:
 
 
 def export(path: Path, library: str, command: Sequence[str]) -> Shared:
-    """The module for ``library`` with the rules of a file.
-
-    library: ``"jax"``, ``"torch"`` or ``"autograd"``.
-    command: the command that generates the module, for its header.
-    Raises ArgumentError if the library is unknown, or no rule of the file has a primal.
-    Raises RuleError if a rule is wrong, or the library lacks a function of it.
-    """
+    """The module for ``library`` (JAX, PyTorch or autograd) with the rules of a file; its header shows ``command``."""
     dialect = DIALECTS.get(library)
     if dialect is None:
         raise ArgumentError(f"rules are exported to {', '.join(DIALECTS)}, not to {library!r}")

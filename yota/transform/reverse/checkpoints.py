@@ -68,10 +68,7 @@ def depth(trips: int, most: int) -> int:
 
 
 def checkpointed(tape: Tape, wrt: Iterable[int], memory: int) -> Tape:
-    """``tape`` with loops of loops where the reverse of a loop would keep more than ``memory`` bytes.
-
-    Variables keep their numbers.
-    """
+    """``tape`` with loops of loops where the reverse of a loop would keep more than ``memory`` bytes."""
     if not any(op.regions for op in tape.ops):
         return tape
     active = active_from(tape, wrt)

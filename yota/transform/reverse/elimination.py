@@ -88,10 +88,7 @@ class Partials:
         return algebra.count
 
     def entries(self, order: str, most: int = _MOST_OPERATIONS) -> list[dict[int, int]] | None:
-        """Eliminate all variables between; for each output a variable for each column, without those that are zero.
-
-        None where that takes more than ``most`` operations.
-        """
+        """Eliminate all variables between; for each output its nonzero columns; None above ``most`` operations."""
         emitting = _Emitting(self._builder, self._registry, most)
         try:
             found = _Elimination(self._edges, emitting, self._numbers).run(self._orders[order])

@@ -132,10 +132,7 @@ def _entries(compressed: Compression, registry: Registry, reverse: Reverse) -> T
 def jacobian(
     tape: Tape, registry: Registry, reverse: Reverse, by: int = 0, *, single: bool = False, what: str = ""
 ) -> Tape:
-    """The derivative of the first output by an input: its elements where ``single``, or a matrix.
-
-    Raises DifferentiationError if a row is zero anywhere, and the output is the equation of ``what``.
-    """
+    """The derivative of the first output by an input: its elements where ``single``, or a matrix."""
     tape = replace(tape, outputs=tape.outputs[:1], guards=())
     (output,), solution = tape.outputs, tape.inputs[by].variable
     size, type = tape.types[output].size, tape.types[output]

@@ -77,10 +77,7 @@ class Implicit:
 
 
 def equation_adjoints(rule: Rule, at: Reversal) -> list[tuple[int, int]]:
-    """The adjoints of the operands of an op whose result solves the equation of its rule; see `Implicit.adjoints`.
-
-    Raises DifferentiationError for complex arrays: the equation may not be analytic.
-    """
+    """The adjoints of the operands of an op whose result solves the equation of its rule; see `Implicit.adjoints`."""
     assert rule.equation is not None
     name, op = rule.target or rule.name, at.op
     types = [at.builder.types[each] for each in (op.result, *op.operands)]

@@ -58,10 +58,7 @@ class Krylov:
         return self
 
     def __call__(self, right: Any, *given: Any) -> tuple[Any, ...]:
-        """The solution.
-
-        Raises DifferentiationError if the iteration does not converge.
-        """
+        """The solution."""
         (type,) = self.types
         library = importlib.import_module("scipy.sparse.linalg")
         forward, backward = (partial(_product, tape, type, given) for tape in (self.product, self.transposed))
@@ -112,10 +109,7 @@ def pullback(tape: Tape, registry: Registry, reverse: Reverse) -> Tape:
 
 
 def transposed(product: Tape, registry: Registry, reverse: Reverse, what: str) -> Tape:
-    """What gives products with the transpose of the matrix of ``product``.
-
-    Raises DifferentiationError if ``product`` is no linear function of its first input.
-    """
+    """What gives products with the transpose of the matrix of ``product``."""
     made = pullback(product, registry, reverse)
     seed, vector, *rest = [each.variable for each in made.inputs]
     if vector in cone(made, made.outputs):

@@ -127,10 +127,7 @@ class _Results:
 
 
 def _with_history(builder: TapeBuilder, op: Op) -> tuple[Op, int | None]:
-    """The loop as it is on ``builder`` once it stacks what every trip begins with; and the number of its trips.
-
-    None in the place of the number where it is known ahead.
-    """
+    """The loop that stacks what every trip begins with; and the number of its trips, None where it is known ahead."""
     found = builder.definition(op.result)
     assert found is not None
     region: Region = found.keyword("region")

@@ -94,10 +94,7 @@ def is_case(tape: Tape, varying: Sequence[Any], found: Tape) -> bool:
 
 
 def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
-    """The tape that all of ``tapes``, each at its sample, are cases of.
-
-    Raises ArgumentError if they are not cases of one tape; the message names the line and the cures.
-    """
+    """The tape that all of ``tapes``, each at its sample, are cases of."""
     first = tapes[0]
     for tape in tapes[1:]:
         check_same_ops(first, tape, samples)
@@ -153,10 +150,7 @@ def check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
 
 
 def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples) -> None:
-    """Hold a tape of another size against the one for all sizes: ops, constants, keywords and shapes.
-
-    Raises ArgumentError if it is no case of that one; the message names the line and the cures.
-    """
+    """Hold a tape of another size against the one for all sizes: ops, constants, keywords and shapes."""
     check_same_ops(general.tape, tape, samples)
     for where, what in _differences(general.tape, general.constants, tape, size):
         raise _different(where, samples, what)
@@ -207,10 +201,7 @@ def _is_body(general: Tape, found: Tape, size: Mapping[str, int]) -> bool:
 
 
 def elements(general: General, size: Mapping[str, int], op: int = _OP) -> int:
-    """Elements that all arrays of the tape have at one size, and those that count as much as the ops of loops.
-
-    op: how many count as much as an op which is recorded.
-    """
+    """Elements that all arrays of the tape have at one size, and those that count as much as the ops of loops."""
     shapes = Counter(type.shape for type in general.tape.types.values())
     found: int = sum(count * math.prod(_at(shape, size)) for shape, count in shapes.items())
     return found + op * sum(_recorded(each, size) for each in general.tape.ops) + _copied(general, size)

@@ -62,11 +62,7 @@ class Branches:
         return len(self._seen) > known
 
     def untried(self) -> Iterator[tuple[dict[str, int], Decision]]:
-        """Sizes, one for each new combination of outcomes, with a decision that comes out otherwise there.
-
-        Raises ArgumentError if there are too many combinations, or a decision depends on something that is no
-            expression of sizes.
-        """
+        """Sizes, one for each new combination of outcomes, with a decision that comes out otherwise there."""
         rules = self._rules()
         if not rules:
             return

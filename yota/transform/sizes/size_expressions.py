@@ -60,19 +60,13 @@ class Samples:
         self.demands[tuple(values)] = None
 
     def text(self, values: tuple[int, ...]) -> Spelled:
-        """The expression that has ``values`` at the samples.
-
-        Raises ArgumentError if none is known.
-        """
+        """The expression that has ``values`` at the samples."""
         if values not in self._texts:
             self._texts[values] = self.spell(self.expression(values))
         return self._texts[values]
 
     def expression(self, values: Sequence[int]) -> str:
-        """Python text of an int that has ``values`` at the samples.
-
-        Raises ArgumentError if none is known.
-        """
+        """Python text of an int that has ``values`` at the samples."""
         text = self.whole(values)
         if text is None:
             shown = ", ".join(map(str, values[:3]))

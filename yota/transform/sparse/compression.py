@@ -94,13 +94,7 @@ class Compression:
 def compression(
     tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int, *, hessian: bool = False
 ) -> Compression:
-    """The cheapest way to the derivative of ``result`` by the input ``by``.
-
-    values: values of inputs that determine the pattern.
-    most: largest number of entries of each intermediate pattern.
-    hessian: whether ``result`` is a gradient by ``by``.
-    Raises DifferentiationError if the pattern is nearly dense, and too large.
-    """
+    """The cheapest way to the derivative of ``result`` by the input ``by``; with ``hessian`` it is symmetric."""
     known = Known(tape, values)
     matrix = patterns(tape, [result], [by], known, most)
     matrix = (matrix + matrix.T).tocsr() if hessian else matrix

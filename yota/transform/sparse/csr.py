@@ -14,10 +14,7 @@ _Places: TypeAlias = "Sequence[int] | np.ndarray"
 
 
 def library() -> Any:
-    """``scipy.sparse``.
-
-    Raises ArgumentError if SciPy is not installed.
-    """
+    """``scipy.sparse``."""
     try:
         import scipy.sparse
     except ImportError:

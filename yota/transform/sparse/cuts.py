@@ -171,10 +171,7 @@ def _summed(
 
 
 def _split_sums(tape: Tape, result: int, moving: Mapping[int, Sequence[int]], known: Known) -> set[int]:
-    """Results of linear ops, but of sums only those that join elements, and those whose terms are added elsewhere too.
-
-    moving: the numbers of the operands of each op that depend on the input.
-    """
+    """Results of linear ops; of sums only those that join elements, and those whose terms are also added elsewhere."""
     linear = [
         op
         for op in tape.ops

@@ -30,19 +30,14 @@ class Pattern:
 
 
 def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int) -> Pattern:
-    """The pattern of the derivatives of ``result`` by the input ``by``; entries outside it are zero.
-
-    values: values of inputs that determine the pattern.
-    most: largest number of entries of each intermediate pattern.
-    Raises DifferentiationError if the pattern is nearly dense, and too large.
-    """
+    """The pattern of the derivatives of ``result`` by the input ``by``; entries outside it are zero."""
     known = Known(tape, values)
     found = patterns(tape, [result], [by], known, most)
     return Pattern(found, frozenset(known.relied))
 
 
 def patterns(tape: Tape, results: Sequence[int], by: Sequence[int], known: Known, most: int) -> Any:
-    """The pattern of all elements of ``results`` by all elements of ``by``; for ``most`` see `pattern`."""
+    """The pattern of ``results`` by ``by``; intermediate patterns have up to ``most`` entries."""
     sizes = [tape.types[each].size for each in by]
     ends = np.cumsum([0, *sizes])
     whole = library().eye_array(int(ends[-1]), dtype=bool, format="csr")

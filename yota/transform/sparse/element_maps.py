@@ -94,10 +94,7 @@ Link: TypeAlias = Groups | Pairs
 
 
 def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
-    """The dependence of the result of ``op`` on its operand at ``position``, as a superset of the true one.
-
-    known: values independent of the differentiated input, such as index arrays and matrices with zeros.
-    """
+    """The dependence of the result of ``op`` on its operand at ``position``, as a superset of the true one."""
     size = tape.types[op.operands[position]].size
     if op.primitive.elementwise or op.primitive.several == "elementwise":
         return _broadcast(tape, op, position)

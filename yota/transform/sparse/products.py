@@ -138,10 +138,7 @@ def computed(
     registry: Registry,
     reverse: Reverse,
 ) -> tuple[int, np.ndarray]:
-    """A vector of derivatives of ``outer`` by ``inner``, variables of ``tape``, and the place of each entry in it.
-
-    builder: holds the ops of the tape.
-    """
+    """A vector of derivatives of ``outer`` by ``inner``, variables of ``tape``, and the place of each entry in it."""
     # Adjoints of results of ops stay where they are if no op defines these.
     tape = with_ops(tape, [op for op in tape.ops if op.result not in inner])
     pieces: list[int] = []
