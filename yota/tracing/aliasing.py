@@ -64,11 +64,7 @@ _SHARING = functions("view", "depends")
 def settled(
     trace: Trace, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
 ) -> Any:
-    """What ``function(*args, **kwargs)`` was recorded as, with views and orders in memory as NumPy has them.
-
-    What gives copies by the table gives nothing that shares memory with its arguments. If an argument or a result does
-    not lie in the order "C", NumPy's own result says how the recorded one has to lie: a later view depends on that.
-    """
+    """What ``function(*args, **kwargs)`` was recorded as, with views and orders in memory as NumPy has them."""
     if isinstance(result, (tuple, list)):
         several = list(result)
     elif not is_tracer(result) or _is_settled(function, (*args, *kwargs.values()), result):
@@ -129,10 +125,7 @@ def _as_laid_out(
     results: Sequence[Any],
     apart: Sequence[bool],
 ) -> list[Any]:
-    """``results``, as far as they are ``apart``, in memory as those of the plain call.
-
-    Where that would call code of the user's, they stay as they are.
-    """
+    """``results``, as far as they are ``apart``, in memory as those of the plain call."""
     if any(callable(each) and not isinstance(each, type) for each in (*args, *kwargs.values())):
         return list(results)
     try:

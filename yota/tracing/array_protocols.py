@@ -19,10 +19,7 @@ _PLAIN = {np.ndarray, np.float64, float, int}
 
 
 def deferred(ufunc: Any, value: Any, other: Any, operands: tuple[Any, Any]) -> Any:
-    """What an operator of a traced ``value`` gives if the ``other`` operand decides it; None if that does not.
-
-    It is NumPy's rule: ``__array_ufunc__`` of the other operand is asked, or else its ``__array_priority__``.
-    """
+    """What an operator of a traced ``value`` gives by NumPy's rule if the ``other`` operand decides it; else None."""
     if _is_on_gpu(other):
         return None
     own = getattr(type(other), "__array_ufunc__", _ABSENT)
@@ -71,10 +68,7 @@ def follows(form: _Form) -> _Form:
 
 
 def answered(value: Any, protocol: str, *args: Any, **keywords: Any) -> Any:
-    """What ``value``, whose class has a ``protocol`` of its own, answers; NotImplemented leaves it to NumPy to ask.
-
-    Where the user's code runs from its source, so does the protocol.
-    """
+    """What ``value``, whose class has a ``protocol`` of its own, answers; NotImplemented leaves it to NumPy to ask."""
     method = getattr(type(value), protocol)
     user = caller(3)
     form = source_form(method) if user is None or is_rewritten(user) else method

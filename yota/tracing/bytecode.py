@@ -172,10 +172,7 @@ def keywords(code: CodeType, offset: int) -> tuple[str, ...] | None:
 
 
 def operand_before(code: CodeType, offset: int, depth: int) -> dis.Instruction | None:
-    """The instruction with which the operand begins that lies at ``depth`` on the stack before the one at ``offset``.
-
-    A jump in between, as of a conditional expression, gives None.
-    """
+    """The first instruction of the operand at ``depth`` on the stack before ``offset``; None after a jump."""
     position = _position(code, offset)
     while depth > 0 and position > 0:
         position -= 1
@@ -193,11 +190,7 @@ def callee(frame: FrameType) -> Any:
 
 
 def resolved(frame: FrameType, offset: int) -> tuple[Any, Any] | None:
-    """What the call at ``offset`` calls, and what it is an attribute of (None for a variable).
-
-    Attributes are looked up without running code; the function of a method is not bound. None where the call has what
-    it calls from elsewhere, or where the variable is assigned to before the call.
-    """
+    """What a call calls, found without running code, and its owner (None for a variable); None if unknown."""
     found = called_at(frame.f_code, offset)
     if not found.chain or found.rebound:
         return None

@@ -36,11 +36,7 @@ def redefined(kind: type) -> Sequence[str]:
 
 
 def plain(value: np.ndarray, what: str) -> np.ndarray:
-    """``value`` itself, an array that computes as plain ones do.
-
-    what: names the array in the error.
-    Raises ArgumentError if it computes in a way of its own, as masked arrays, matrices and arrays with units do.
-    """
+    """``value`` itself; ArgumentError, about ``what``, if it is an array that computes in a way of its own."""
     found = redefined(type(value))
     if found:
         kind = type(value)
@@ -58,11 +54,7 @@ _LITERAL = 16
 
 
 class Captures:
-    """The arrays from outside that a recording met.
-
-    seen: where uses are noted. If given, arrays of floating-point numbers are inputs, to be read afresh at each call of
-        the compiled code; else all are constants.
-    """
+    """The arrays from outside that a recording met: inputs if uses are ``seen``, else constants."""
 
     def __init__(self, builder: TapeBuilder, values: dict[int, Any], seen: Observation | None) -> None:
         self._builder, self._values, self._seen = builder, values, seen

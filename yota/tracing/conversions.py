@@ -32,13 +32,7 @@ _GOLDEN = 0.6180339887498949
 
 
 class Interpret(BaseException):
-    """A value left the tape where the source of the function tells more: the run ends, for another one from there.
-
-    The user's code must not catch it.
-
-    positions: where in the user's code that is, and what called it.
-    begun: whether the function has run.
-    """
+    """Ends a run, for another one from the source. The user's code must not catch it."""
 
     def __init__(self, positions: Sequence[Position] = (), *, begun: bool = True) -> None:
         super().__init__()
@@ -48,9 +42,8 @@ class Interpret(BaseException):
 class FirstRun:
     """How far a first run came; until the second is there, what it does outside of itself has been done before.
 
-    positions: where in the user's code that ended, and what called that.
     blocked: whether the second run ended before it did something once more.
-    over: whether the second run is known to be past that place.
+    over: whether the second run is known to be past the place where the first one ended.
     own: by identity, what the second run has made itself.
     """
 
@@ -112,10 +105,7 @@ class Conversion:
 
 
 def converted(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
-    """A Python number that stands for ``variable`` off the tape, to be recognised when it comes back.
-
-    ``returned`` says that the function itself seems to return it at once: if it does, no guard is needed.
-    """
+    """A Python number for ``variable``, recognised when it comes back. One that is just ``returned`` needs no guard."""
     # The product is a new object even for a factor of one, so that its identity is its own.
     number = shifted(trace, number, variable) if trace.shift else number * 1.0
     found = trace.conversions[id(number)] = Conversion(number, variable)
@@ -130,10 +120,7 @@ def note(trace: Trace, variable: int, made: Any) -> None:
 
 
 def shifted(trace: Trace, value: Any, variable: int) -> Any:
-    """``value``, off by the trace's shift; zeros as well, or a root finder would hide where its result came from.
-
-    Each variable has a part of its own, or numbers that are equal would stay so, and their quotient one.
-    """
+    """``value``, also 0, off by the trace's shift; each variable has a part of its own, so that quotients move too."""
     return value + (abs(value) + 1.0) * trace.shift * (1.0 + _GOLDEN * variable % 1.0)
 
 
@@ -143,10 +130,7 @@ def left(trace: Trace) -> Conversion | None:
 
 
 def refusal(known: Conversion, *, readable: bool) -> TracingError:
-    """The error for a number that went into the computation unseen.
-
-    ``readable`` says that the function ran from its source.
-    """
+    """The error for a number that went into the computation unseen."""
     kind = known.made.__class__.__name__
     place = f" in {known.library.name}" if known.library else ""
     cure = "Use the value itself, or put this into a function and give that a rule by yota.diffrule."
@@ -180,12 +164,7 @@ def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
 
 
 def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
-    """A Python number.
-
-    Where the function has a source, it runs again from there, and the number stays on the tape. Else the number is
-    recognised by its identity when it comes back to the tape. One that the traced function returns at once needs no
-    guard; any other one may decide a branch, so it is one.
-    """
+    """A Python number, recognised when it comes back, and a guard; one from the source stays on the tape."""
     variable = tracer._current()
     trace = tracer._trace
     number = convert(trace.values[variable])
@@ -213,10 +192,7 @@ def _is_returned(frame: FrameType) -> bool:
 
 
 def to_hash(tracer: Tracer) -> int:
-    """Hash of a scalar's value, as a guard; arrays have none.
-
-    By its hash a cache may find what was computed before, without the derivative.
-    """
+    """Hash of a scalar as a guard: by it a cache may find what was computed before, without the derivative."""
     variable, trace, user = tracer._current(), tracer._trace, caller(3)
     value = trace.values[variable]
     if isinstance(value, np.ndarray):

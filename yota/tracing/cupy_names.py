@@ -46,10 +46,7 @@ def _forms(module: Any, model: Any) -> dict[str, Any]:
 
 
 class _Recording:
-    """A function of CuPy's, or a method of a ufunc, that records what it is given if that is traced.
-
-    model, name: where to look for the one that records.
-    """
+    """A function of CuPy's, or a method of a ufunc, that records as the function ``name`` of ``model`` does."""
 
     def __init__(self, original: Callable[..., Any], model: Any, name: str) -> None:
         functools.update_wrapper(self, original, updated=())

@@ -24,9 +24,8 @@ _remembered: WeakKeyDictionary[CodeType, tuple[bool, bool]] = WeakKeyDictionary(
 class Source:
     """The form of a function that runs from its source, made when it is needed.
 
-    chosen: whether this form is to run; at first, if it had to before.
-    wide: whether all arrays that it makes are traced; at first, if they had to before.
-    deep: whether SciPy's functions run from their sources too; at first, if they had to before.
+    chosen: whether this form is to run.
+    wide, deep: whether all arrays that it makes are traced; whether SciPy's functions run from their sources too.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -66,10 +65,7 @@ class Source:
         return self.is_there and is_readable_code(frame.f_code, frame.f_globals)
 
     def goes_on(self, trace: Trace, fault: BaseException | None) -> bool:
-        """Choose the next form, after ``trace`` of this one ended with ``fault``, or lost a value; whether one is left.
-
-        First the function runs from its source, then with all arrays that it makes traced, then with SciPy's code.
-        """
+        """Choose the next form after ``trace``: from the source, then wide, then deep. Whether one is left."""
         if not self.is_there or self.deep:
             return False
         if not self.chosen or (trace.is_too_narrow and not self.wide):
@@ -89,11 +85,7 @@ class Source:
 
 
 def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ...] = ()) -> Any:
-    """``function`` with ``change`` applied to the functions of the user's that it consists of.
-
-    They stand in bound methods, in partial functions, and in functions and objects of yota's own, ``within`` which
-    this one stands.
-    """
+    """``function`` with ``change`` applied to the functions of the user's that it consists of."""
     if is_marked(function) or any(function is each for each in within):
         return function
     within = (*within, function)

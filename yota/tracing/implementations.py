@@ -59,10 +59,7 @@ def registering(
 
 
 def implements(*functions: Any, named: bool = False, checked: bool = False) -> Callable[[_Function], _Function]:
-    """Register the decorated function as the recorded form of NumPy ``functions``.
-
-    If ``named``, it takes the name of the function before the trace. If ``checked``, NumPy has accepted the arguments.
-    """
+    """Register a recorded form of NumPy ``functions``; if ``checked``, NumPy has accepted the arguments."""
     CHECKED.update(functions if checked else ())
     return registering(IMPLEMENTATIONS, {each: getattr(each, "__name__", "") for each in functions}, named)
 

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 
 def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
-    """``index`` as NumPy takes it for an array of ``shape``, and its integer arrays.
-
-    A boolean mask becomes the positions of its true elements; their number is a guard if the mask is traced.
-    """
+    """``index`` as NumPy takes it for an array of ``shape``, and its integer arrays; masks become positions."""
     entries: list[Any] = []
     for entry in index if isinstance(index, tuple) else (index,):
         entries.extend(_positions(trace, entry))
@@ -158,10 +155,7 @@ def places(index: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_written(tracer: Tracer, index: Any, value: Any) -> bool:
-    """Whether ``tracer[index] = value`` was done here: an element of the array that was written last (`Trace.written`).
-
-    The concrete array is written too. A copy for each element would take time and memory by the square of the extent.
-    """
+    """Whether ``tracer[index] = value`` was done in place here, an element of the array that was written last."""
     trace, variable = tracer._trace, tracer._variable
     array = trace.values[variable]
     if not (type(index) is int or (type(index) is tuple and are_whole(index))):

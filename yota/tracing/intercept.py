@@ -83,10 +83,7 @@ def opaque(function: Callable[..., Any]) -> Primitive:
 
 
 def interceptions(known: Iterable[Primitive]) -> tuple[Mapping[int, Any], Sequence[Patch]]:
-    """Recording functions by the identity of what they stand for, and their places in the packages that have them.
-
-    Libraries call functions of their own by these; in code of the user's they are found as it is reached.
-    """
+    """Recording functions by the identity of what they stand for, and their places in the packages that have them."""
     return _intercepted(tuple(known), len(sys.modules))
 
 

@@ -91,10 +91,7 @@ def _recording(module: str, name: str) -> Any:
 
 
 def _bound(path: str, original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
-    """``form`` as it gets the arguments that it names, with the defaults of SciPy's function; others are refused.
-
-    A form that takes any arguments, or is for a compiled function, gets them as they are.
-    """
+    """``form`` with the arguments that it names, by SciPy's defaults; others are refused, unless it takes any."""
     wanted = inspect.signature(form).parameters
     if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in wanted.values()):
         return form

@@ -73,10 +73,7 @@ class LibraryCall:
 
 
 def library_call(frame: FrameType | None, *, parameters: bool = True) -> LibraryCall | None:
-    """The function of a library that the user's code called and that is running; None if there is none.
-
-    Without ``parameters`` nobody looks which hold traced values, which takes longer.
-    """
+    """The running function of a library that the user's code called; None if there is none."""
     found = None
     while frame is not None and is_library(frame):
         if not is_own(frame):

@@ -205,10 +205,7 @@ class _Recorder:
 
     what, function: the public function, and the user's.
     trip: takes the number of the trip, what is carried and a row; gives what is carried, and what is stacked.
-    carry: what is carried first.
     rows, form: arrays of which each trip reads a row, and how a row is put together.
-    count: the number of trips, unless there is a condition.
-    condition: takes what is carried.
     """
 
     what: str
@@ -339,10 +336,7 @@ class _Recorder:
             )
 
     def _settled(self, tape: Tape, carries: Sequence[Any]) -> list[Any] | None:
-        """None if a trip keeps the types of what it carries; else first values of other types.
-
-        Raises ArgumentError if a trip changes dtype or shape of an array, or of a number of NumPy's.
-        """
+        """None if a trip keeps the types of what it carries; else first values of other types. Raises ArgumentError."""
         pairs = list(zip((each.variable for each in tape.inputs[1:]), tape.outputs, carries, strict=False))
         if all(tape.types[before] == tape.types[after] for before, after, _ in pairs):
             return None

@@ -114,10 +114,7 @@ def laid_out(value: Any, order: Any) -> Any:
 
 
 def by_layout(tracer: Tracer, result: Tracer) -> None:
-    """Note that memory order decides whether ``result`` is a view of ``tracer``: a later write tells the difference.
-
-    What has one axis lies in order, unless it is an argument.
-    """
+    """Note that memory order decides whether ``result`` is a view of ``tracer``: a later write tells the difference."""
     trace = tracer._trace
     roots = [root_of(tracer), root_of(result)]
     if tracer.ndim > 1 or id(roots[0]) in trace.arguments:

@@ -209,13 +209,7 @@ def _followed(forms: Mapping[int, Any]) -> Iterator[Patch]:
 
 
 class PatchedNames:
-    """The patches of one trace, from the time that it is entered.
-
-    Several traces, nested or in other threads, share patches; see `patching.enter`.
-
-    forms: what records, by the identity of what it stands for.
-    roots: the traced function, its arguments, and whatever else it has functions from.
-    """
+    """The patches of one trace, from the time that it is entered; traces, nested or in other threads, share them."""
 
     def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Patch] = ()) -> None:
         self._targets = PatchTargets(forms)

@@ -25,10 +25,7 @@ class Running:
 
 
 class Observation:
-    """Notes on the user's code, taken whenever something is recorded.
-
-    calls: whether its calls are noted, with the arrays among their arguments.
-    """
+    """Notes on the user's code, taken whenever something is recorded; if ``calls``, on its calls with arrays too."""
 
     def __init__(self, *, calls: bool) -> None:
         self._notes_calls = calls

@@ -58,10 +58,7 @@ def has_attribute(value: Any, name: str) -> bool:
 
 
 def attribute(value: Any, name: str, *default: Any) -> Any:
-    """Stands for `getattr`, which finds the attributes of the plain value.
-
-    Raises TracingError if a traced value cannot have the attribute.
-    """
+    """Stands for `getattr`, which finds the attributes of the plain value."""
     shown = _shown(value)
     if shown is value or not hasattr(shown, name):
         return getattr(shown, name, *default)
@@ -90,11 +87,7 @@ _DEEPEST = 8
 
 
 def recording_form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
-    """What records in the place of ``value``; ``value`` itself if it holds no function that does.
-
-    forms: what records, by the identity of the function it stands for.
-    depth: in how many others it is.
-    """
+    """What records in the place of ``value`` by ``forms``; ``value`` itself if it holds no function that does."""
     known = forms.get(id(value))
     if known is not None:
         return known
@@ -191,11 +184,8 @@ _CONTAINERS = (list, tuple, dict, set, frozenset)
 class PatchTargets:
     """The names from which code may take a function that records, found by following what the code mentions.
 
-    Followed are global variables, closures, default values, and attributes by name: every attribute that some code
-    mentions, of every module, class and object that is reached. Of Python's own library and of SciPy that is done
-    where a module holds such a function.
-
-    forms: what records, by the identity of the function it stands for, and by its own.
+    Every attribute that some code mentions is followed, of every module, class and object that is reached. Of Python's
+    own library and of SciPy that is done where a module holds such a function.
     """
 
     def __init__(self, forms: Mapping[int, Any]) -> None:

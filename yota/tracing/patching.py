@@ -28,13 +28,7 @@ Owner: TypeAlias = "dict[Any, Any] | list[Any] | type | CellType | FunctionType"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Patch:
-    """One variable, attribute or item, and its value while a trace runs.
-
-    owner, name: a dictionary and a key of it, which a module's or an object's variables are too; a list and a position;
-        a class, cell or function and an attribute.
-    original: its own value; `ABSENT` if it has none.
-    form: its value while a trace runs.
-    """
+    """One key of a dictionary, position of a list, or attribute, and its value while a trace runs."""
 
     owner: Owner
     name: Any
@@ -43,10 +37,7 @@ class Patch:
 
 
 class PatchGroup:
-    """Patches that every trace needs: those of libraries, applied and undone together.
-
-    given: the patches; of several for one key of a dictionary, the first counts.
-    """
+    """Patches that every trace needs: those of libraries, applied and undone together."""
 
     def __init__(self, given: Sequence[Patch]) -> None:
         self.held: dict[tuple[int, Any], tuple[Patch, int]] = {}
@@ -109,10 +100,7 @@ _originals: dict[int, tuple[Any, Any]] = {}
 
 @dataclass(slots=True)
 class _Entered:
-    """The traces that have entered.
-
-    group: the group whose patches are the first of `_held`, where each counts once for all traces that entered with it.
-    """
+    """The traces that have entered; how many with the group whose patches are the first of `_held`."""
 
     traces: int = 0
     group: PatchGroup | None = None
@@ -129,10 +117,7 @@ def held_at(owner: Owner, name: Any) -> Patch | None:
 
 
 def enter(group: PatchGroup, patches: Sequence[Patch]) -> None:
-    """Apply the patches of a trace that begins: ``patches`` before those of the group.
-
-    The first of several traces, nested or in other threads, does it for all.
-    """
+    """Apply the patches of a trace that begins; the first of several traces applies those of the group."""
     with _lock:
         _entered.traces += 1
         if _entered.group is group:

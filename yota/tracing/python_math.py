@@ -37,11 +37,7 @@ def _remainder(trace: Trace, x: Any, y: Any) -> Any:
 
 
 def _fsum(trace: Trace, values: Any) -> Any:
-    """A compensated sum, as good as one in twice the precision.
-
-    Source: T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.4.
-    The rounding errors have no part in the derivative.
-    """
+    """A compensated sum (Ogita, Rump and Oishi 2005, algorithm 4.4); rounding errors have no part in the derivative."""
     rest = map(_double, values)
     total, lost = next(rest, 0.0), 0.0
     for value in rest:

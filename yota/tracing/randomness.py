@@ -48,11 +48,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 class Draws:
-    """Which generators were drawn from since a moment.
-
-    own: generators that the function can reach. Those that belong to the modules `random` and `numpy.random` are looked
-        at as well; other threads may draw from them too.
-    """
+    """Which generators of the function's, or of `random` and `numpy.random`, were drawn from since a moment."""
 
     def __init__(self, own: Iterable[Any] = ()) -> None:
         self._own = [(generator, _state(generator)) for generator in own]

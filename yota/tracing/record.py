@@ -42,11 +42,9 @@ _REPEATS = 6
 class Recording:
     """What one run gave: the tape, the function's result with concrete values, and what it read of a trace around it.
 
-    ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
-    ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside, each by a
-    function that gives it while anybody has it, with the content that the tape relies on. ``ran`` is the user's code
-    that ran; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`. ``decisions`` are those
-    that it took on sizes, where they are recorded. ``rolls`` says whether ops that repeat may become loops.
+    outer, captured: tracers around, and arrays from outside, by input variables after those of the leaves.
+    watched: functions that give arrays from outside, while they exist, with the content that the tape relies on.
+    ran, uses, calls: the user's code that ran, and what it did with arrays from outside; see `Observation`.
     """
 
     tape: Tape
@@ -78,19 +76,12 @@ def record(
     sized: bool = False,
     rolls: bool = False,
 ) -> Recording:
-    """Trace ``function``.
+    """Trace ``function``; again from its source, or with shifted numbers, where one run does not settle what it does.
 
-    function: the function; it is run once. Where that comes to something that only the source tells, it begins again
-        from there. Where a traced value became a plain number out of reach of the source, or random numbers were drawn,
-        more runs show whether that matters.
     rebuild: makes the arguments from tracers that stand for the leaves.
-    registry: rules that make functions primitives.
     primitives: further functions to be recorded as one op each.
-    live: whether arrays from outside are inputs; see `Trace`.
-    exact: whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
-    keeps: whether what is computed from arrays that the function makes stays on the tape; see `Trace`.
-    reads: whether ``function`` is run from its source, which sees what it calls and names: nothing is put into the
-        namespaces of libraries before one of them has traced values in hand.
+    live, exact, keeps: see `Trace`.
+    reads: whether ``function`` runs from its source, so that only libraries need patched names.
     generators: generators of random numbers that the function can reach.
     statics: what the arguments hold besides the leaves.
     repeats: whether ``function`` is one trip of a loop, and its first argument the number of the trip.
@@ -168,10 +159,7 @@ def _complete(
 def _from_source(
     source: Source, first: Trace, fault: BaseException, trace_of: Callable[[], Trace], run: Callable[[Trace], Recording]
 ) -> tuple[Trace, Recording]:
-    """Record from the source what could not be recorded otherwise: ``first`` ended with ``fault``.
-
-    What the source does not mend is refused as it was.
-    """
+    """Record from the source what ``first`` could not; what the source does not mend is refused as it was."""
     trace = trace_of()
     trace.first_run = FirstRun(first, fault.positions if isinstance(fault, Interpret) else positions_of(fault))
     trace.first_run.over = isinstance(fault, Interpret) and not fault.begun

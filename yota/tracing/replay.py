@@ -132,10 +132,7 @@ def failing(tape: Tape, inputs: Mapping[int, Any]) -> tuple[int, Any] | None:
 
 
 def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
-    """Values of the outputs, computed by NumPy one op at a time.
-
-    Raises StaleTapeError if a guard fails.
-    """
+    """Values of the outputs, computed by NumPy one op at a time; StaleTapeError if a guard fails."""
     values: dict[int, Any] = {**tape.constants, **inputs}
     guards: dict[int, list[tuple[int, Guard]]] = {}
     for index, guard in enumerate(tape.guards):

@@ -22,10 +22,7 @@ _FIXED = (str, bytes, type(None), enum.Enum)
 
 
 def outputs(trace: Trace, result: Any) -> list[int]:
-    """The variables of what the traced function returned.
-
-    Raises TracingError if it returned something else than a number, an array, or a tuple or list of them.
-    """
+    """The variables of what the traced function returned; TracingError if it is no number, array, or tuple of them."""
     items = result if isinstance(result, (tuple, list)) else [result]
     for item in items:
         if not (is_traced(item) or isinstance(item, _NUMBERS)):
@@ -50,8 +47,7 @@ def _variable(trace: Trace, item: Any) -> int:
 class ResultForm:
     """How a function's result is put together from its numbers and arrays.
 
-    shell: a structure like the result, without what is in it; of a number or an array its shape and dtype; of any other
-        part the part itself.
+    shell: the structure without what is in it; of a number or an array its shape and dtype; else the part itself.
     parts: key and form of each part of a structure; None for a number or an array, which is put in.
     """
 
@@ -93,9 +89,7 @@ class ResultForm:
         return not (several and numbers and not any(shape for shape, _ in self.types()))
 
     def written(self) -> tuple[Any, ...]:
-        """The form in tuples of classes and plain data, of which `read` makes it again.
-
-        Raises Unwritable if structures in it have more than their class and their parts.
+        """The form as plain data for `read`; Unwritable if structures have more than their parts.
 
         >>> form = taken_apart("f", {"a": 1.0, "b": [2.0, None]}, [])
         >>> ResultForm.read(form.written()).filled([3.0, 4.0])
@@ -123,12 +117,7 @@ class ResultForm:
 
 
 def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...] = ()) -> ResultForm:
-    """The form of what ``name`` returned, whose numbers and arrays are appended to ``found``.
-
-    Untraced values of the types ``fixed``, texts and None are part of the form.
-
-    Raises TracingError if there is something else in it.
-    """
+    """The form of what ``name`` returned, whose numbers and arrays, but for ``fixed`` types, are added to ``found``."""
     if is_traced(result) and type(result) not in (tuple, list):
         found.append(result)
         return ResultForm(type_of(result))
@@ -145,10 +134,7 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
 
 
 def parted(function: Callable[..., Any], forms: list[ResultForm], *, joined: bool = False) -> Callable[..., Any]:
-    """``function``, whose result comes as a tuple of its numbers and arrays; its form is appended to ``forms``.
-
-    With ``joined`` the numbers and arrays of a structure come as one vector.
-    """
+    """``function`` with a tuple of its numbers and arrays as result; the form of that is appended to ``forms``."""
     name = name_of(function)
 
     def flat(*values: Any) -> Any:

@@ -21,10 +21,7 @@ _PAIRWISE = "sklearn.metrics.pairwise"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A loss with its first and second derivative by the raw prediction.
-
-    Each takes the target, the raw prediction, and the object that has the parameters.
-    """
+    """A loss of the target, the raw prediction and the parameters, with two derivatives by the prediction."""
 
     value: Callable[[Any, Any, Any], Any]
     slope: Callable[[Any, Any, Any], Any]

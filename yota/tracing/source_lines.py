@@ -65,11 +65,7 @@ kinds = _Kinds()
 
 @dataclass(frozen=True, eq=False)
 class Rewritten:
-    """Code that was made from a rewritten source.
-
-    original: what Python would run.
-    definition: the function that it is, or is in.
-    """
+    """Code that was made from a rewritten source; ``original`` is what Python would run."""
 
     code: CodeType
     original: CodeType

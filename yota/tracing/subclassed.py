@@ -47,10 +47,7 @@ _CLASS = type
 
 
 class Subclassed(Tracer):
-    """What the classes derive from that stand for subclasses of NumPy's arrays: it computes as `numpy.ndarray` does.
-
-    Results are of the class of the operand that comes first by ``__array_priority__``.
-    """
+    """Base of the classes that stand for subclasses of NumPy's arrays: it computes as `numpy.ndarray` does."""
 
     stands_for: type = np.ndarray
     __array_priority__ = 0.0

@@ -53,17 +53,12 @@ _COMPILED = (BuiltinFunctionType, np.ufunc)
 class Trace:
     """A recording in progress.
 
-    registry: rules that make functions primitives.
     live: whether arrays from outside are inputs; see `Captures`.
-    shift: by how much of their size numbers that leave the tape come out off; two recordings, one of them with a shift,
-        show whether such a number found its way back into the computation.
-    reads: whether the function runs from its source.
-    exact: whether the tape must give NumPy's bits: calls are recorded as they are made, and so is the order of arrays
-        in memory.
+    shift: by how much of their size numbers that leave the tape come out off, to show whether they come back.
+    reads, deep: whether the function, and SciPy's functions in Python, run from their sources.
+    exact: whether the tape must give NumPy's bits: it holds calls as they are made, and the order of arrays in memory.
     keeps: whether what is computed from arrays that the function makes stays on the tape, not only its result.
-    wide: whether all new arrays are traced, of whole numbers and truths too, so that traced values may be written
-        there.
-    deep: whether SciPy's functions that are written in Python run from their sources too.
+    wide: whether new arrays of whole numbers and truths are traced too, so that traced values may be written there.
     """
 
     def __init__(
@@ -279,11 +274,7 @@ class Trace:
         python: Callable[..., Any] | None = None,
         depth: int = 0,
     ) -> Any:
-        """Record ``primitive(*operands, **static)`` and compute it; a tracer, or a tuple of them.
-
-        ``python`` computes the value in its place, for operators, which treat Python scalars otherwise than
-        NumPy's functions do. For ``depth`` see `record`.
-        """
+        """Record ``primitive(*operands, **static)``, and compute it or ``python``; for ``depth`` see `record`."""
         held, variables, values = self.values, [], []
         for operand in operands:
             if type(operand) is Tracer and operand._base is None and operand._trace is self and not self.unnamed:
@@ -348,10 +339,7 @@ class Trace:
     def record(
         self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any, depth: int = 0
     ) -> Any:
-        """Record an op whose concrete ``result`` is known already.
-
-        ``depth`` counts the frames from here to what called yota; 0 if it is not known.
-        """
+        """Record an op with a known ``result``; ``depth`` counts the frames to what called yota, if it is known."""
         if self.finished or get_ident() != self._thread:
             self.check()
         builder = self.builder
@@ -444,10 +432,7 @@ class Trace:
     # -- leaving the tape --------------------------------------------------------------------------------
 
     def decide(self, variable: int, kind: str, number: Any, *, signs: bool = False) -> None:
-        """Note that Python saw ``number`` (a ``kind`` of ``variable``) and may act on it.
-
-        ``signs`` says that it is only whether an index counts from the end.
-        """
+        """Note that Python saw ``number`` (a ``kind`` of ``variable``), or only its sign, and may act on it."""
         self.check()
         if not self.is_constant(variable):
             self.builder.location = self.seen.here()

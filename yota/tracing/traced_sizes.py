@@ -40,11 +40,7 @@ _TRIPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An operation on sizes whose outcome may be another one at other sizes.
-
-    operation: name of the operator, such as ``"lt"``.
-    is_library: whether a library takes it.
-    """
+    """An operation on sizes, as ``"lt"``, whose outcome may be another one at other sizes."""
 
     operation: str
     operands: tuple[Expression, ...]

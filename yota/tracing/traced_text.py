@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class Text(str):
-    """A string made of traced values.
-
-    What is made of it is such a text again. As soon as it is used as data (compared, measured, taken apart) the values
-    become guards.
+    """A string made of traced values, which become guards as soon as it is used as data.
 
     moves: whether it shows digits that a small step of a value changes.
     use: makes the values guards; given True, also notes that the text went where it is not followed.
@@ -123,11 +120,7 @@ _MOST = 64
 
 
 def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
-    """The text that ``make`` gives for the value; unless it is only written out, that value becomes a guard.
-
-    A text that shows the last digits of the value could be read back, without the derivative. The function then runs
-    from its source, where texts are followed; else it is proved that nothing comes of the text.
-    """
+    """The text of a value, which becomes a guard unless it is only written out; its last digits are followed."""
     trace = tracer._trace
     trace.check(tracer._variable)
     value, user = tracer._value(), caller(3)
@@ -215,10 +208,7 @@ _READING = (print, eval, exec, compile, open, bytes, bytearray, memoryview)
 def followed(
     trace: Trace, function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any], made: int, found: Any
 ) -> Any:
-    """The result ``found`` of a call that Python makes.
-
-    ``made`` is how many texts there were before the call.
-    """
+    """The result ``found`` of a call that Python makes, before which there were ``made`` texts."""
     if not trace.texts:
         return found
     called = Called.of(function, tuple(keywords))

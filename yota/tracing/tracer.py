@@ -109,11 +109,7 @@ def _operands(args: Any, kwargs: Any) -> Iterator[Any]:
 
 
 class Tracer(ArrayMethods):
-    """A traced array, NumPy scalar or Python number.
-
-    It claims the class of the value it stands for, so ``isinstance(x, np.ndarray)`` holds as it does without
-    tracing. An array that is a view of another knows what it views: writes go through in both directions.
-    """
+    """A traced array, NumPy scalar or Python number. It claims the class of that; a view knows what it views."""
 
     __slots__ = ("_base", "_base_shape", "_base_variable", "_read", "_trace", "_variable")
 

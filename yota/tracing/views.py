@@ -156,7 +156,6 @@ def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Look:
     """A view that no single primitive gives.
 
-    read: records what the view of an array holds.
     write: records the array after the view was overwritten; None for a view that cannot be written to.
     items: whether an index gives copies of its elements.
     """
@@ -232,10 +231,7 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
 
 
 def resize(tracer: Tracer, extents: Any, refcheck: bool) -> None:
-    """Give an array other extents in place: its elements in their order, and zeros after them.
-
-    An argument is the caller's too.
-    """
+    """Give an array other extents in place: its elements in their order, and zeros after them."""
     _refuse_outer(tracer)
     value = tracer._value()
     is_shared = any(is_tracer(each) and each._base is tracer for each in gc.get_referrers(tracer))
@@ -328,10 +324,7 @@ def shaped(tracer: Tracer, shape: tuple[int, ...]) -> Tracer:
 
 
 def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:
-    """A flat ``value`` assigned at traced positions, whichever of these are the same: the last of those is added to 0.
-
-    Sorted by position, and those of one position as they come, the last is that before another position.
-    """
+    """A flat ``value`` assigned at traced positions, of which some may be the same: the last of those stays."""
     trace = tracer._trace
     order = np.argsort(targets, kind="stable")
     places = targets[order]
@@ -388,10 +381,7 @@ def _is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def _assign(tracer: Tracer, variable: int, *, reads: bool = False) -> None:
-    """Let ``tracer`` hold ``variable``, an op of its own, from now on; it stays as it lies in memory.
-
-    ``reads`` says that others may hold ``variable`` too: a view is then read anew from what it views, if ever.
-    """
+    """Let ``tracer`` hold ``variable`` from now on; views read anew what others may hold too (``reads``)."""
     base, trace = tracer._base, tracer._trace
     strides, value = tracer._value().strides, trace.values[variable]
     if value.strides != strides and not reads:

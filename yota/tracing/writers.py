@@ -83,12 +83,7 @@ class Outlets:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a call calls.
-
-    owner: what the function was looked up on; None for a variable.
-    function: the function, not bound.
-    keywords: the names of the keywords of the call; None where they are not known.
-    """
+    """A function, not bound, and its owner (None for a variable); keywords of the call, None if they are not known."""
 
     owner: Any
     function: Any
@@ -186,12 +181,7 @@ _OPERATORS = ("BINARY_OP", "BINARY_MODULO", "BINARY_ADD")
 
 
 def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
-    """Whether what the running instruction, or expression, of the user's makes of a value is only written out.
-
-    It goes through conversions and formatting into a call of a writer, such as `print`, or as a text into an exception
-    that is raised; or it is dropped. What is called is looked up as the object that it is: where that cannot be done
-    without running code, the answer is no.
-    """
+    """Whether what the running instruction of the user's makes of a value is only written out, raised or dropped."""
     if user is None:
         return False
     if (known := rewritten.get(id(user.f_code))) is not None:

@@ -20,12 +20,10 @@ from yota.tracing.randomness import is_generator
 class Captured:
     """The data and functions that a function, and the functions that it calls, read besides their arguments.
 
-    Numbers are compared by value, other objects by identity, structures by their parts. The content of arrays is
-    not compared here: compiled code reads them at each call, or compares them; see `yota.run.specialise`.
+    The content of arrays is not compared here: compiled code reads them, or compares them; see `yota.run.specialise`.
 
     given: the user's callable, if it is another object that runs ``function``.
     changes: how often compiled code was dropped because of a change.
-    state: the reference state.
     """
 
     __slots__ = ("_function", "_given", "_later", "_own", "_reach", "changes", "state")

@@ -70,11 +70,7 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The content of the dependencies of a `Reach`.
-
-    dependencies, values: the dependencies of `Reach`, and their values.
-    fingerprints: marks of the parts of all structures in variables.
-    """
+    """The values of the dependencies of a `Reach`, and the fingerprints of all structures in variables."""
 
     dependencies: Sequence[tuple[str, Any, str]]
     values: Sequence[Any]
@@ -106,12 +102,7 @@ class State:
                 yield from (part for _, part in flatten(value))
 
     def merged_with(self, known: State, stored: frozenset[str], *, writes: bool) -> State:
-        """A copy of this state with values of ``known`` for all that the function has not written itself.
-
-        known: the state before the function ran.
-        stored: names of variables and attributes that the function binds.
-        writes: whether it may write items of lists, dicts and sets.
-        """
+        """A copy with values of ``known`` for all but the names ``stored`` and what the function ``writes``."""
         before = {
             (kind, id(owner), name): value
             for (kind, owner, name), value in zip(known.dependencies, known.values, strict=True)
@@ -183,10 +174,7 @@ def _with_stored(known: Any, now: Any, stored: frozenset[str]) -> Any:
 
 
 def same(some: Sequence[Any], others: Sequence[Any], known: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Whether values are equal: numbers by value, structures by content, other objects by identity.
-
-    ``known`` are pairs of functions that are being compared, which may refer to each other.
-    """
+    """Whether values are equal: numbers by value, structures by content, other objects by identity."""
     pairs = zip(some, others, strict=False)
     return len(some) == len(others) and all(_is_same(one, other, known) for one, other in pairs)
 
@@ -245,10 +233,7 @@ class Fingerprint(tuple[Any, ...]):
 
 
 def fingerprint(value: Any, known: dict[int, tuple[Any, Any]] | None = None) -> Any:
-    """The fingerprint of a structure, or the mark of something else.
-
-    known: structures by identity, each with its fingerprint, which is not made twice.
-    """
+    """The fingerprint of a structure, or the mark of something else; ``known`` are fingerprints made before."""
     if type(value) in _NUMBERS or content_of(value) is not None:
         return mark_of(value)
     parts = children(value)
@@ -268,11 +253,8 @@ SMALL = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """Arrays, by weak references, with copies of their content at the trace.
+    """Arrays with copies of their content at the trace; those that are read-only or no longer exist count as unchanged.
 
-    Read-only arrays count as unchanged. So do arrays that no longer exist: the function created them itself.
-
-    pairs: the arrays with their content.
     forms: arrays that compiled code reads at each call, with the required shape and dtype.
     """
 
@@ -281,10 +263,7 @@ class Contents:
 
     @classmethod
     def of(cls, known: Iterable[tuple[Callable[[], Any], Any]], data: Iterable[Any], fresh: Iterable[Any]) -> Contents:
-        """The contents of the ``known`` arrays, and of those among ``data`` that are not read at each call.
-
-        The function may have computed with them without a traced value.
-        """
+        """The contents of the ``known`` arrays, and of those among ``data`` that are not read at each call."""
         pairs = list(known)
         others = [*fresh, *(get() for get, _ in pairs)]
         for each in data:
@@ -332,23 +311,16 @@ _NAMES = {"__class__": "class", "__mro__": "bases", "__dict__": "attributes"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """One check.
+    """One check. Its values are an object, and what it must be; nothing is left out where there must be nothing.
 
     kind: kind of the check:
 
-    - ``cell``: a cell holds an object;
-    - ``entry``: a dict has an object under a key; ``item``: so has a mapping of another kind;
-    - ``attribute``: an object has an object as the attribute of a name; ``class``, ``bases``, ``attributes``: so
-      it has as its class, its method resolution order, the dict of its attributes;
-    - ``function``: a function has this code, default values, and default values of keywords;
-    - ``size``: a mapping has so many items;
-    - ``list``: a list has these items; ``equal_list``: the same, where equality of items says so;
-    - ``dict``: a dict has these keys and items; ``equal_dict``: the same, where equality says so;
-    - ``bytes``: a contiguous array has these bytes, of this shape and dtype; ``form``: this shape and dtype;
+    - ``cell``, ``entry`` of a dict, ``item`` of another mapping, ``attribute``: what it holds;
+    - ``class``, ``bases``, ``attributes``: its class, method resolution order, and dict of attributes;
+    - ``function``: code, default values, and default values of keywords; ``size``: the number of items;
+    - ``list``, ``dict``: the same items; ``equal_list``, ``equal_dict``: the same, where equality of items says so;
+    - ``bytes``: a contiguous array's bytes, shape and dtype; ``form``: shape and dtype;
     - ``changed``: a function gives whether there was a change.
-
-    values: the object, and what it must be, in the order of these words. Where the last value of a cell, a mapping
-        or an object is left out, there is nothing.
     """
 
     kind: str

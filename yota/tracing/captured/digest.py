@@ -59,15 +59,11 @@ class _Everything(Reach):
 
 
 class Read:
-    """The data and code that a function reads now.
+    """The data, classes, files and code that a function reads now, in an order that is equal in all processes.
 
     others: functions, and classes of objects, among its arguments.
     given: further values to include; see `kinds`.
     ran: whether it has just run and may have filled caches.
-    parts: the data, in an order that is equal in all processes with this digest.
-    classes: the classes, in such an order.
-    files: the source files of the code.
-    running: the code, in such an order.
     Raises NoDigest if no digest covers the function.
     """
 

@@ -33,11 +33,10 @@ _IMPORTERS = frozenset({"import_module", "__import__"})
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Names that code looks up: globals, attributes and imported modules.
+    """Names that code looks up, and non-local names that it binds.
 
-    ``stored`` are the non-local names that it binds. ``writes`` is True if it may write items of lists and dicts,
-    ``writes_any`` if it may bind computed names. ``asks`` is True if it may test for missing attributes,
-    ``is_dynamic`` if it looks up computed names.
+    writes, writes_any: whether it may write items of lists and dicts, or bind computed names.
+    asks, is_dynamic: whether it may test for missing attributes, or look up computed names.
     """
 
     names: tuple[str, ...]
@@ -125,22 +124,14 @@ _VIEWS = ("BINARY_SUBSCR", "BINARY_SLICE")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """Uses of captured arrays during a trace.
-
-    uses: the instructions that passed an array to a recorded op, by identity of the owner of its memory.
-    calls: the user's code objects that each call instruction called, with the arrays among the arguments.
-    globals: global variables by identity of the code that ran.
-    """
+    """Uses of captured arrays by instructions, calls with such arguments, and global variables of code that ran."""
 
     uses: Mapping[int, Collection[_Site]] = field(default_factory=dict)
     calls: Mapping[_Site, Sequence[tuple[types.CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
     globals: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def only_records(self, array: Any, names: Iterable[str], codes: Iterable[types.CodeType]) -> bool:
-        """Whether ``codes``, which name ``array`` by ``names``, only pass it to recorded ops.
-
-        Other code computes with its present content.
-        """
+        """Whether ``codes``, which name ``array`` by ``names``, only pass it to recorded ops."""
         every = [inner for code in codes for inner in nested(code)]
         return all(self._only_hands_over(array, name, code, ()) for name in names for code in every)
 
@@ -194,10 +185,7 @@ class Observed:
 
 
 def _loads(code: types.CodeType, step: dis.Instruction, name: str) -> list[int]:
-    """For each load of ``name`` by an instruction, the number of values that it pushes above.
-
-    Creating a cell for nested code is not a load.
-    """
+    """For each load of ``name`` by an instruction, other than for a cell, how many values it pushes above."""
     if not step.opname.startswith("LOAD_") or step.opname == "LOAD_CLOSURE":
         return []
     if step.opname.startswith("LOAD_FAST") and name in (*code.co_cellvars, *code.co_freevars):

@@ -50,10 +50,7 @@ def bearers(value: Any) -> Iterator[Any]:
 class Reach:
     """Variables that functions read, found through the functions, classes and modules that their code names.
 
-    Attributes are found by name: every attribute name in any code, in every reached module and class. Code of installed
-    packages is followed where it ran while a function was recorded; members of libraries with these names are tracked.
-
-    dependencies: variables, attributes and items that may change, each with its kind, owner and name:
+    dependencies: what may change, by kind, owner and name:
 
     - ``cell``: a variable of a function around;
     - ``entry``: a global variable or an attribute, in a mapping;
@@ -65,9 +62,7 @@ class Reach:
     - ``cached``: results in the cache of `functools.lru_cache`, which the user may clear;
     - ``parts``: what can be written in another way: sets, and structures of other kinds.
 
-    codes: code of the functions.
     defaults: what parameters default to, and what methods and partial functions are bound to.
-    attributes: names of all attributes that are read.
     """
 
     def __init__(self) -> None:

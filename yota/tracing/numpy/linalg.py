@@ -24,11 +24,7 @@ def _floating(trace: Trace, x: Any) -> Any:
 
 
 def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
-    """A matrix of which one triangle is read, with the other made from it where it is not its adjoint.
-
-    The rules take a matrix for Hermitian, and share the gradient between its triangles; that would be wrong for a
-    function that fills the other one with something else. So it is a guard that the matrix is Hermitian.
-    """
+    """A matrix of which one triangle is read, completed if it is not Hermitian. The rules need that: it is a guard."""
     value = np.asarray(trace.values[trace.lift(a)])
     if not value.size:
         return a

@@ -111,10 +111,7 @@ def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
 
 
 def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
-    """Sums of ``a`` times ``v`` moved along it.
-
-    ``a`` is not the shorter one; ``before`` is how many places of "full" precede those of "same".
-    """
+    """Sums of ``a``, the longer one, times ``v`` moved along it; "same" is "full" from place ``before`` on."""
     if mode in (0, "valid"):
         return trace.ruled("correlate", a, np.conjugate(v))
     return trace.ruled("convolve", a, np.flip(v))[before : before + len(a)]

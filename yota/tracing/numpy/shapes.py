@@ -143,10 +143,7 @@ def _is_writeable(trace: Trace, x: Any) -> bool:
 
 @records("numpy.lib._function_base_impl", "_get_indexes")
 def _places_of_quantiles(trace: Trace, arr: Any, virtual_indexes: Any, valid_values_count: Any) -> Any:
-    """As for an array of places where there is one: NumPy writes into what it computes of it.
-
-    A traced place at the last element is the end of the last interval, whose slope it has.
-    """
+    """As for an array of places. A traced place at the last element has the slope of the last interval."""
     own = original(sys.modules["numpy.lib._function_base_impl"]._get_indexes)
     given = np.reshape(virtual_indexes, np.shape(virtual_indexes) or (1,))
     found = own(arr, given, valid_values_count)

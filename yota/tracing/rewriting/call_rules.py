@@ -78,11 +78,7 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
 
 
 def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    """What records a method of NumPy's arrays that is not a traced array's.
-
-    It is called by itself, as ``np.ndarray.view(x)`` and ``super().__array_ufunc__``, or a plain array's that takes
-    traced values, as ``weights.dot(x)``.
-    """
+    """What records a method of NumPy's arrays called by itself, or a plain array's that takes traced values."""
     if type(function) is MethodDescriptorType and function.__objclass__ is np.ndarray and args and is_tracer(args[0]):
         plain = args[0]._plain() is args[0]
         return getattr(Tracer if plain else Subclassed, function.__name__, None)

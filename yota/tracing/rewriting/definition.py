@@ -40,11 +40,7 @@ FunctionTree: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A function in the source.
-
-    filename, qualified: the file, and the name of the function with those of what it stands in.
-    owner: name of the class in whose body it stands, for private names.
-    """
+    """A function in the source, by its qualified name; ``owner`` is the class that it stands in, for private names."""
 
     tree: FunctionTree
     filename: str
@@ -104,10 +100,7 @@ def is_readable_code(code: CodeType, names: dict[str, Any]) -> bool:
 
 
 def definition_of(function: FunctionType) -> Definition:
-    """The definition of a Python function.
-
-    Raises Unreadable if there is no source, or not that of the function.
-    """
+    """The definition of a Python function; Unreadable if its source cannot be had."""
     found = _definition(function.__code__, function.__globals__)
     if isinstance(found, str):
         raise Unreadable(found)

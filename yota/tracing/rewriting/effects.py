@@ -109,10 +109,7 @@ _NEW = _of_new()
 
 
 def writes(value: Any, traced: Any = None) -> None:
-    """Note that ``value`` is about to be written; an element of it, with what may be ``traced``.
-
-    Raises TracingError if that would be a second time.
-    """
+    """Note that ``value`` is about to be written; TracingError if that would be a second time."""
     trace = current()
     if trace is not None and not trace.wide and type(value) is np.ndarray and trace.varies(traced):
         trace.is_too_narrow = True
@@ -126,10 +123,7 @@ def writes(value: Any, traced: Any = None) -> None:
 
 
 def _is_in_library(value: Any = None) -> bool:
-    """Whether code of a library is at work that writes nothing but what it makes and what it keeps to itself.
-
-    Entries of a dictionary, ``value``, are what an installed package has computed before.
-    """
+    """Whether code of a library is at work that writes nothing but what it makes, and its own caches."""
     user = caller()
     if user is None:
         return False
@@ -145,10 +139,7 @@ def enters(context: Any) -> None:
 
 
 def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
-    """Whether a call prints or logs only, and did so in a first run.
-
-    Raises TracingError if the call may do something else outside of the function, and may have done it.
-    """
+    """Whether a call only prints or logs, and did so before; TracingError if it may have done something else."""
     trace = current()
     if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():
         return False

@@ -128,7 +128,6 @@ def _trips(
 
     names: the variables that trips assign, and whether there must be a value before the first one.
     number: the variable of a ``for``, which goes on between the statements ``first`` and ``last``.
-    leaves: whether the loop ends where the test holds, rather than where it does not.
     """
     condition, trip, loop, step = (rewriter.new(each) for each in ("test", "body", "loop", "step"))
     advance = [ast.Assign([store(number)], ast.BinOp(load(number), ast.Add(), load(step)))] if number else []

@@ -44,10 +44,7 @@ def rewrites(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
 
 @dataclass(eq=False)
 class Rewriter:
-    """Rewrites one function, with those inside of it.
-
-    is_installed: whether it belongs to an installed package, whose global variables are its own affair.
-    """
+    """Rewrites one function, with those inside of it."""
 
     is_installed: bool
     scopes: list[Scope] = field(default_factory=list)

@@ -126,10 +126,7 @@ _depth = _Depth()
 
 @contextmanager
 def deep() -> Generator[None, None, None]:
-    """Let Python's own calls go deeper, so that a recursion of the user's may be as deep as it may be in Python.
-
-    Only the main thread has the stack for it.
-    """
+    """Let Python's own calls go deeper in the main thread, so that a recursion may be as deep as in Python."""
     if _depth.entered or threading.current_thread() is not threading.main_thread():
         yield
         return

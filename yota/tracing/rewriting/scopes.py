@@ -15,8 +15,7 @@ class Scope:
     """The variables of a function or class.
 
     owner: name of the class in whose body it stands, for private names.
-    outside: names that it declares global.
-    enclosing: names that it declares nonlocal.
+    outside, enclosing: names that it declares global, and nonlocal.
     """
 
     tree: ast.AST

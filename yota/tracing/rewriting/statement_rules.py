@@ -104,10 +104,7 @@ def unpacked(value: Any) -> Any:
 
 @rule("matched")
 def matched(value: Any) -> Any:
-    """``value``, which is matched against sequences.
-
-    Raises TracingError if it is a traced array, which Python would not take apart.
-    """
+    """``value``, which is matched against sequences; a traced array, which Python would not take apart, is refused."""
     if is_tracer(value) and value.ndim:
         raise value._trace.refuse("a traced array is matched as a sequence.", "Write `match tuple(x):`.")
     return value

@@ -47,12 +47,9 @@ class _OneTrip(FirstRun):
 class TracedLoop:
     """A loop of the user's, which may be recorded as one for every number of trips.
 
-    test, body: take the variables that trips assign, and the step of a ``for``. The first tells whether another trip
-        follows, or, of a ``for`` and of ``while True``, whether this is the last. The second gives the variables after
-        a trip.
-    names: the variables.
-    needed: those that must have a value before the first trip.
-    number: the variable of a ``for``.
+    test: whether another trip follows; of a ``for`` and of ``while True``, whether this is the last.
+    body: gives the variables after a trip from those before, and the step of a ``for``.
+    needed: the variables that must have a value before the first trip.
     """
 
     __slots__ = ("_body", "_is_over", "_leaves", "_names", "_needed", "_number", "_range", "_test", "_tried")
@@ -84,10 +81,7 @@ class TracedLoop:
         self._is_over = True
 
     def recorded(self) -> list[Any] | None:
-        """The variables after the last trip, up to its test, if the rest was recorded as a loop; None if it was not.
-
-        The condition must be traced, and trips may do nothing but compute numbers and arrays for names.
-        """
+        """The variables after the last trip, up to its test, if the rest was recorded as a loop; None if it was not."""
         self._tried += 1
         trace = current()
         if self._tried > _TRIED or trace is None or not trace.rolls or not _forms:
@@ -170,10 +164,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _refuse_growth(carried: tuple[Any, ...], after: list[Any]) -> None:
-    """Refuse trips in which a number of Python's, of any size there, may outgrow 64 bits.
-
-    It may move by a constant step, and be multiplied by constants beside what is carried.
-    """
+    """Refuse trips in which a number of Python's, of any size there, may outgrow 64 bits."""
     trace = current()
     assert trace is not None
     types, builder = trace.builder.types, trace.builder

@@ -54,10 +54,7 @@ def _trace() -> Trace:
 
 
 def _solved(ab: Any, below: int, above: int, b: Any, *, positive: bool = False) -> Any:
-    """The solution of a system whose diagonals are rows of ``ab``; a small one is code that a module can hold.
-
-    positive: whether the matrix has to be positive definite.
-    """
+    """The solution of a system whose diagonals are rows of ``ab``; a small one is code that a module can hold."""
     trace, count = _trace(), ab.shape[1]
     if count <= _MOST:
         full = _full(ab, below, above)

@@ -265,10 +265,7 @@ def _lu_solve(trace: Trace, lu_and_piv: Any, b: Any, trans: int) -> Any:
 
 
 def _order(trace: Trace, swaps: Any, count: int) -> Any:
-    """The order of rows that swaps one after the other amount to.
-
-    That of traced ones is found where they came from; other traced ones are guards.
-    """
+    """The order of rows that swaps amount to: where traced ones came from; other traced ones are guards."""
     if is_tracer(swaps):
         builder = trace.builder
         item = builder.definition(trace.lift(swaps))

@@ -87,10 +87,7 @@ def _tensor_spline(trace: Trace, self: Any, xi: Any, nu: Any = None, extrapolate
 
 @dataclass(frozen=True, eq=False)
 class _Iterated:
-    """The coefficients that SciPy finds by iteration, to about five digits.
-
-    rest: what else `scipy.interpolate.make_ndbspl` is called with, by name.
-    """
+    """The coefficients that `scipy.interpolate.make_ndbspl` finds by iteration, to about five digits."""
 
     points: tuple[Any, ...]
     k: Any

@@ -58,9 +58,8 @@ def _chandrupatla(trace: Trace, func: Callable[..., Any], a: Any, b: Any, *, arg
 def _root(trace: Trace, function: Callable[[Any], Any], plain: Callable[[Any], Any], root: Any, width: Any) -> Any:
     """The root as a function of what the function depends on; for arrays, one for each element.
 
-    Steps from the root at hand lead to the one of other values; they are cut to a fixed number of digits, which takes
-    their derivative away. Two more steps with a fixed slope give it back: the first and the second one of the implicit
-    function.
+    First steps are cut to a fixed number of digits, without a derivative. Two more, with a fixed slope, have the first
+    and second derivative of the implicit function.
     """
     size = np.maximum(np.abs(root), 1e-3 * np.minimum(width, 1.0))
     step = size * _step(plain, root, size)
@@ -119,10 +118,7 @@ be left to its last coefficients."""
 def _quad(
     trace: Trace, func: Any, a: Any, b: Any, args: Any = (), full_output: int = 0, *rest: Any, **others: Any
 ) -> Any:
-    """The integral, and a bound of its error, from a sum over nodes.
-
-    The nodes are those that the values at hand need; a guard says whether others need more.
-    """
+    """The integral, and a bound of its error, from a sum over nodes; a guard says whether others need more."""
     others.update(zip(("epsabs", "epsrel", "limit", "points", "weight", "wvar"), rest, strict=False))
     args, points = args if isinstance(args, tuple) else (args,), others.pop("points", None)
     if others.pop("complex_func", False):
@@ -185,10 +181,7 @@ def number_of(value: Any) -> Any:
 
 
 class Sampled:
-    """A function for arrays of nodes: at once if it takes arrays, else for one number after another.
-
-    takes_arrays: whether it does; None to find out at the first nodes.
-    """
+    """A function for arrays of nodes: at once if it takes arrays, else one after another; None to find out."""
 
     def __init__(self, function: Callable[[Any], Any], takes_arrays: bool | None = None) -> None:
         self._function, self.takes_arrays = function, takes_arrays

@@ -254,11 +254,7 @@ records("scipy.linalg", "solve_sylvester")(lambda trace, a, b, q: trace.ruled("s
 
 @records("scipy.linalg", "solve_continuous_are", "solve_discrete_are", named=True)
 def _riccati(name: str, trace: Trace, a: Any, b: Any, q: Any, r: Any) -> Any:
-    """SciPy's solution, and two of Newton's steps from there, which have the first and second derivative of the root.
-
-    D. L. Kleinman, On an iterative technique for Riccati equation computations, IEEE Transactions on Automatic Control
-    13 (1968).
-    """
+    """SciPy's solution, and two of Newton's steps, which have its derivatives (Kleinman 1968)."""
     a, b, q, r = (np.atleast_2d(trace.traced(each)) for each in (a, b, q, r))
     # With an input for each state, there is a solution for any sizes of identity matrices.
     more = max(a.shape[0] - b.shape[1], 0)

@@ -87,11 +87,7 @@ def _perm(trace: Trace, N: Any, k: Any) -> Any:
 def _logsumexp(
     trace: Trace, a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """Log of a weighted sum of exponentials, shifted by the largest exponent.
-
-    Blanchard, Higham and Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, IMA Journal of Numerical
-    Analysis 41 (2021), section 1. The gradient is 0 where all exponents are -inf, and not NaN.
-    """
+    """Shifted by the largest exponent (Blanchard, Higham and Higham 2021, IMA J. Numer. Anal. 41, section 1)."""
     a = trace.traced(a)
     largest = trace.still(np.max(a, axis=axis, keepdims=True))
     terms = np.exp(a - np.where(np.isfinite(largest), largest, 0.0))
@@ -152,10 +148,7 @@ def _scaled(name: str, part: Callable[[Any], Any], trace: Trace, v: Any, z: Any)
 def _quadrature(
     trace: Trace, n: int, mu0: Any, an_func: Any, bn_func: Any, f: Any, df: Any, symmetrize: bool, mu: bool
 ) -> Any:
-    """Nodes are eigenvalues of the recurrence, weights squares of the first elements of the eigenvectors.
-
-    G. H. Golub and J. H. Welsch, Calculation of Gauss quadrature rules, Mathematics of Computation 23 (1969).
-    """
+    """Nodes are eigenvalues of the recurrence, weights by the eigenvectors (Golub and Welsch 1969, Math. Comp. 23)."""
     order = np.arange(float(n))
     beside = bn_func(order[1:])
     x, vectors = np.linalg.eigh(np.diag(an_func(order)) + np.diag(beside, 1) + np.diag(beside, -1))

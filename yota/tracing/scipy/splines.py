@@ -154,10 +154,7 @@ def least_squares(trace: Trace, x: Any, y: Any, w: Any, t: Any, k: int) -> Any:
 
 @records("scipy.interpolate._cubic", "PchipInterpolator._find_derivatives")
 def _monotone_slopes(trace: Trace, x: Any, y: Any, xp: Any = None) -> Any:
-    """Harmonic means of the slopes beside each point, and 0 at an extremum and beside what is flat.
-
-    SciPy divides by flat slopes, and leaves the results out: their derivatives would be no numbers.
-    """
+    """Harmonic means of the slopes beside each point, and 0 at an extremum and beside what is flat."""
     known = vars(sys.modules["scipy.interpolate._cubic"])["PchipInterpolator"]._edge_case
     x, y = trace.traced(x), trace.traced(y)
     rows, x = (y, x) if y.ndim > 1 else (y[:, None], x[:, None])
