@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["folder"]
-
 
 def folder(name: Literal["rules", "templates"]) -> Path:
     """The folder ``name``: `yota/_data/` in a wheel, beside the package in an editable install.

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Hashable
 from typing import Any
 
-__all__ = ["MISSING", "Itself", "content_of", "mark_of"]
-
 MISSING = object()
 """Result of an entry for other argument types, or after a change of captured data."""
 

@@ -16,26 +16,6 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = [
-    "LIBRARIES",
-    "PLAIN",
-    "Path",
-    "bare",
-    "children",
-    "flatten",
-    "has_attributes",
-    "is_bare",
-    "is_fixed",
-    "is_leaf",
-    "is_library",
-    "is_on_device",
-    "mapped",
-    "package_of",
-    "rebuild",
-    "rebuilt",
-    "slots_of",
-]
-
 Path = tuple[Any, ...]
 """Attribute names, positions and keys from an argument to a leaf."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from yota._resources import folder
 from yota.ir.extents import Extent, factor
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def render_lines(template: str, **data: Any) -> list[str]:
 
 def template_text(template: str) -> str:
     """What a template consists of."""
-    return (templates() / template).read_text(encoding="utf-8")
+    return (folder("templates") / template).read_text(encoding="utf-8")
 
 
 @cache
@@ -41,7 +41,7 @@ def _environment() -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates()),
+        loader=jinja2.FileSystemLoader(folder("templates")),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -53,10 +53,3 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(factor=factor, atom=format)
     environment.tests["extent"] = lambda number: isinstance(number, Extent)
     return environment
-
-
-def templates() -> Path:
-    """Where the templates are."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "_data" / "templates"
-    return inside if inside.is_dir() else package.parent / "templates"

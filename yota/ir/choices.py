@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["choose", "drop", "keep"]
-
 
 def choose(mask: Any, chosen: Any, other: Any, *, out: Any) -> None:
     """``chosen`` where the mask holds, else ``other``; ``out`` may be ``chosen``, but not ``other``."""

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["cofactors", "eig", "full_qr", "full_svd", "lstsq_solution"]
-
 
 def cofactors(a: Any) -> Any:
     """The cofactor of each element of a matrix, also of singular ones."""

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["beta_order", "gamma_order"]
-
 
 def gamma_order(a: Any, x: Any, p: Any) -> Any:
     """Minus the derivative of ``gammainc(a, x)`` by ``a``, over ``x**a * exp(-x) / gamma(a)``; ``p`` is ``psi(a)``.

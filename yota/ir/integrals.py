@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["carlson", "hurwitz"]
-
 
 def carlson(x: Any, z: Any, w: Any, p: Any, i: Any, j: Any, k: Any, n: Any) -> Any:
     """The integral over t > 0 of (t+x)**-(i+1/2) * (t+z)**-(j+1/2) * (t+w)**-(k+1/2) * (t+p)**-n.

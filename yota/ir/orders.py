@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bessel_order", "hankel_order"]
-
 
 def bessel_order(v: Any, x: Any, n: Any, is_modified: Any) -> Any:
     """The n-th derivative by ``v`` of J, or of I times exp(-x), for real ``x > 0``.

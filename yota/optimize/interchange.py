@@ -23,8 +23,6 @@ from yota.optimize.elementwise_chains import Chain, chain_of
 from yota.optimize.elementwise_loops import Known, Shape, is_whole_sum, trips_of
 from yota.optimize.rewrite import protected, use_counts, users, with_ops
 
-__all__ = ["Blocks", "run"]
-
 
 def run(tape: Tape, blocks: Blocks, known: Known = lambda tape, op: True, *, values: int = 1) -> Tape:
     """``tape`` with loops over blocks around loops over trips, where arrays are too large for caches."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.emit.render import templates
+from yota._resources import folder as data
 from yota.errors import CodegenError
 from yota.ir.serialised import LateTape, Unwritable, read, tape_text, text
 from yota.rules.registry import registry
@@ -114,7 +114,8 @@ def _read(function: Callable[..., Any], others: list[Any], values: tuple[Any, ..
 
 def _files() -> Iterator[tuple[os.DirEntry[str], str]]:
     """Each file of yota, and its path in the package."""
-    pending = [(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "yota"), (str(templates()), "templates")]
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    pending = [(package, "yota"), (str(data("templates")), "templates")]
     for root, part in pending:
         with os.scandir(root) as entries:
             for entry in entries:

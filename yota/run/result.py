@@ -10,8 +10,6 @@ from typing import Any
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 
-__all__ = ["GradResult", "operations_of"]
-
 
 def operations_of(source: str) -> dict[str, int]:
     """Count of each operation in generated code, as its header states; operations in loops count per element."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from yota._resources import folder
 from yota.emit.language import ALIASES, Language, tabled
-from yota.emit.render import templates
 from yota.emit.tree import Spelling
 from yota.ir.extents import UNARY, Spelled
 from yota.ir.primitive import COMPARISONS
@@ -115,8 +115,8 @@ class _C(Language):
     @functools.cache  # noqa: B019
     def parts(self) -> dict[str, str]:
         ending = ".c.jinja"
-        folder = templates() / self.folder / "parts"
-        return {each.name.removesuffix(ending): "" for each in folder.iterdir() if each.name.endswith(ending)}
+        texts = (folder("templates") / self.folder / "parts").iterdir()
+        return {each.name.removesuffix(ending): "" for each in texts if each.name.endswith(ending)}
 
     def cast(self, source: np.dtype[Any], dtype: np.dtype[Any], text: Spelled) -> Spelled:
         if source.kind == "c" and dtype.kind != "c":

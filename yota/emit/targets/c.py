@@ -20,6 +20,7 @@ from yota.emit.targets.generated import in_comment
 from yota.ir.semantics import MOVES
 from yota.ir.tape import Op, Tape
 from yota.optimize import interchange
+from yota.optimize.blocked_chains import Blocks
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone, with_own_outputs
 from yota.schedule.nests.contractions import small_as_sums
@@ -28,7 +29,7 @@ from yota.schedule.nests.index_patterns import given_places, normalised
 from yota.schedule.nests.scatter_forms import in_place, read_where_written
 from yota.schedule.target_forms import as_products
 
-_BLOCKS = interchange.Blocks(64, 512, 1 << 19)
+_BLOCKS = Blocks(64, 512, 1 << 19)
 """Elements for which a loop does all trips at once."""
 
 

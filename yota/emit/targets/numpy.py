@@ -15,12 +15,13 @@ from yota.emit.render import render
 from yota.emit.targets.generated import FIXED, Opening, Source, work
 from yota.ir.tape import Tape
 from yota.optimize import interchange
+from yota.optimize.blocked_chains import Blocks
 from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone
 from yota.schedule.blocked.fuse import fuse
 from yota.schedule.blocked.units import Unit
 
-_BLOCKS = interchange.Blocks(4096, 16384, 1 << 22)
+_BLOCKS = Blocks(4096, 16384, 1 << 22)
 """Elements for which a loop does all trips at once."""
 
 

@@ -18,8 +18,6 @@ from yota.optimize.rewrite import reached
 if TYPE_CHECKING:
     from yota.transform.batching.op_batching import Batching
 
-__all__ = ["each_point", "looped"]
-
 
 def looped(batching: Batching, op: Op, batched: Callable[..., Tape]) -> tuple[int, ...] | None:
     """The results of a loop with the axis of points first; None if trip counts differ between points."""

@@ -19,8 +19,6 @@ from yota.ir.tape import Guard, Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 from yota.transform.batching.loop_batching import each_point, looped
 
-__all__ = ["Batching", "batched"]
-
 
 def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequence[int | None]) -> Tape:
     """The tape for ``count`` points.

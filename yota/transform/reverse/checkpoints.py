@@ -21,8 +21,6 @@ from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.transform.reverse.loop_adjoints import active_from
 
-__all__ = ["checkpointed", "depth", "states"]
-
 _DEEPEST = 6
 """Levels of loops, each of which is code of its own."""
 _Items = Callable[[int], int]

@@ -19,8 +19,6 @@ from yota.rules.registry import Registry
 from yota.transform.reverse.instantiate import contribution, partial
 from yota.transform.reverse.masking import choice
 
-__all__ = ["ALONG", "Partials", "partials"]
-
 ALONG = 0
 """The column of derivatives along a direction: no variable has this number."""
 _MOST_OPERATIONS = 200_000

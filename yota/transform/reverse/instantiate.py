@@ -19,8 +19,6 @@ from yota.rules.language.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 from yota.transform.reverse.masking import narrowed
 
-__all__ = ["contribution", "contributions", "partial"]
-
 _DEEPEST = 4
 """So many ops back a factor is looked at."""
 

@@ -15,8 +15,6 @@ from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, tuple_of
 from yota.transform.reverse.tape_parts import Reversal, match
 
-__all__ = ["active_from", "loop_adjoints", "zeros_like"]
-
 _FEWEST, _MORE = 64, 4
 """Trips that a loop without a bound may take where its derivative is wanted: so many at least, and so many times those
 that it took when it was recorded."""

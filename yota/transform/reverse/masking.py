@@ -14,8 +14,6 @@ from yota.ir.indexing import NEWAXIS, Index, Slice, pieces_of
 from yota.ir.semantics import JOINS, AccessMap
 from yota.ir.tape import Op, TapeBuilder
 
-__all__ = ["choice", "narrowed"]
-
 _MOST = 8
 """Reads of an array that are multiplied one by one."""
 _DEEPEST = 16

@@ -16,8 +16,6 @@ from yota.ir.types import TensorType
 from yota.rules.registry import Registry
 from yota.tracing.record import record
 
-__all__ = ["match"]
-
 
 def match(builder: TapeBuilder, adjoint: int, target: TensorType) -> int:
     """``adjoint`` summed over the axes that were broadcast, real where the variable is, in its dtype.
