@@ -38,7 +38,6 @@ class AllSizes(Differentiated):
     args: specs of its arguments, by name or in order; see `yota.generate`.
     wrt: arguments to differentiate by; see `yota.value_and_grad`.
     target: NumPy, or "auto".
-    Raises ArgumentError if the specs do not match, or the steps of the function depend on a size.
     """
 
     def __init__(self, function: Callable[..., Any], args: Any, wrt: Wrt, target: Target) -> None:

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 class Matrices(Differentiated):
     """``function`` with compiled code for its partial derivatives, for each combination of argument types.
 
-    wrt: position or name of the argument to differentiate by.
     matrix: creates functions of such matrices by arguments at other positions.
-    target, dynamic: see `Differentiated`.
     """
 
     def __init__(

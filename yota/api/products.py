@@ -78,11 +78,7 @@ def hvp(
 
 
 class HessianProducts(Differentiated):
-    """``function`` with compiled code for its Hessian-vector product; the vector is the last argument.
-
-    wrt: position or name of the argument to differentiate by.
-    target, dynamic: see `Differentiated`.
-    """
+    """``function`` with compiled code for its Hessian-vector product; the vector is the last argument."""
 
     values, merges = 0, False
 

@@ -32,7 +32,6 @@ _MOST_ELEMENTS = 1 << 20
 class Rows:
     """All partial derivatives of ``function`` by the argument at ``position``.
 
-    wanted, target, dynamic: see `Matrices`.
     size: size of the largest intermediate array, which determines the number of rows at once; 0 for scalar code, which
         is fastest row by row.
     """

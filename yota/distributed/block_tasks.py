@@ -17,7 +17,6 @@ from yota.distributed.chunks import Chunked
 class Source:
     """How the blocks of one chunk are produced.
 
-    keys: keys of the blocks.
     tasks: key and task in execution order, each with the keys of results that are not needed afterwards.
     others: keys of results that other chunks need too, or that are already in worker memory.
     """

@@ -36,7 +36,6 @@ class Chunked:
     keys: keys of its blocks in the graph.
     rows: number of samples of each block; None if unknown before it is read.
     collections: the Dask collections of the blocks.
-    like: None if unknown.
     """
 
     name: str

@@ -49,11 +49,7 @@ last numbers of chunks to the next."""
 
 
 class Summed(Derived):
-    """A sum over chunks; for the options see `yota.distributed.value_and_grad`.
-
-    function: the function to differentiate.
-    with_value: whether to return the value too.
-    """
+    """A sum over chunks; for the options see `yota.distributed.value_and_grad`."""
 
     def __init__(
         self,

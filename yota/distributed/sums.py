@@ -38,12 +38,7 @@ class Work:
     """The computation for each chunk.
 
     functions: the pickled compiled function, or for sums two: one for chunks, one for the samples of a check.
-    title: name of the user's function.
-    names: names of the arguments that hold samples.
-    places: their positions or keywords.
     call: the arguments that all chunks share.
-    is_mean: whether the value is a mean over samples.
-    with_value: whether the value is returned with the gradient.
     """
 
     functions: bytes
@@ -93,10 +88,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Adjacent chunks for one task: the number of the first, the source of each, and the keys of other results.
-
-    checked: number of the chunk to check.
-    """
+    """Adjacent chunks for one task: the number of the first, the source of each, and the keys of other results."""
 
     first: int
     sources: Packed

@@ -39,10 +39,7 @@ def _ascii(character: str) -> str:
 
 
 class Names:
-    """Hands out names, each once.
-
-    reserved: names that generated code uses already.
-    """
+    """Hands out names, each once."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._taken = set(reserved)

@@ -167,7 +167,6 @@ class Copy(Node):
 class Loop(Node):
     """A loop of a counter from ``start`` to before ``stop``.
 
-    step: how far each round goes, if that is not 1.
     vector: clauses under which rounds may be run together; None if they may not.
     """
 
@@ -191,10 +190,8 @@ class Scope(Node):
 class Rows(Node):
     """Fills a matrix by a function that gives a row for each unit vector.
 
-    unit, row: names of the unit vector and of the counter.
     count, width: how many rows there are, and elements of a row.
     large: whether the unit vector is too large for the stack.
-    arguments: what ``function`` takes ahead of the unit vector.
     """
 
     type: str

@@ -44,9 +44,6 @@ class Derived:
     It has the function's name and signature. A pickle contains the call that creates it, with the function by
     reference, and no code. A copy is the same object, as for functions.
 
-    recipe: the call that creates it.
-    function: the original function, or None.
-    what: description of its result, for its documentation.
     call: its implementation, unless a subclass defines it.
     front: the object that the user holds: the callable itself, or its dispatcher.
     """

@@ -22,9 +22,6 @@ def spelled(name: str, path: Sequence[Any]) -> str:
 class Input:
     """An input variable and its position among the function's arguments.
 
-    variable: its number on the tape.
-    argument: position of the argument.
-    name: name of the argument in the function's signature.
     path: field path inside the argument; ``()`` for an argument that is itself an array or a number.
     """
 

@@ -25,7 +25,6 @@ _MOST = 4
 class Direct:
     """Factors by SuperLU.
 
-    options: what SuperLU is told, by name.
     raises: whether a singular matrix raises; else its solution is not a number.
     """
 
@@ -109,7 +108,6 @@ class Banded:
     """Elimination within a band, by LAPACK.
 
     below, above: how many diagonals there are beside the main one.
-    positive: whether the matrix has to be positive definite.
     """
 
     below: int
@@ -133,10 +131,7 @@ class Banded:
 class Iterative:
     """One of SciPy's iterations.
 
-    name: as in scipy.sparse.linalg.
-    options: its keywords, by name.
     preconditioner: an approximate inverse, or None.
-    form: the class of the matrix.
     """
 
     name: str

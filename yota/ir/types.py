@@ -81,8 +81,6 @@ class TupleType(TensorType):
     """Type of an op with several results; only the primitive ``item`` reads such a variable.
 
     Dtype and shape are those of one flat array of all results, for passes that estimate memory.
-
-    parts: type of each result.
     """
 
     parts: tuple[TensorType, ...] = ()

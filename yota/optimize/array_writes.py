@@ -95,8 +95,6 @@ _LONGEST_WALK = 64
 class Chain:
     """An array and the writes into it, one after the other.
 
-    base: the array before the first write.
-    ops: the writes in their order.
     rows: for a first index that is a number, no size: positions of the writes there.
     wide: positions of the other writes.
     """

@@ -13,8 +13,6 @@ from yota.optimize.elementwise_loops import Known, Shape, Trips, is_by_element, 
 class Chain:
     """Ops that compute elements by themselves, with a loop among them.
 
-    ops: in their order.
-    loops: by the op's result, the loops.
     inside: their results, without those of numbers that depend on sums.
     after: variables that depend on these numbers, or on what is no elementwise op.
     """

@@ -30,7 +30,6 @@ class Unsuitable(Exception):
 class Unrolling(Rewriting):
     """A tape under reconstruction as scalar ops.
 
-    tape: the tape that is read.
     limit: number of scalar ops beyond which it is given up.
     """
 

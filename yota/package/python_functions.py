@@ -57,7 +57,6 @@ class FunctionWriter:
     found: the function at several sizes, where sizes have names.
     subjects: the recorded function, at its only size or at each.
     rest: the size that is the number of elements in further axes; empty if there are none.
-    strict: whether the value has NumPy's bits.
     tapes, guards: what functions were made from, and decisions that they check.
     """
 

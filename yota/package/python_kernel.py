@@ -71,11 +71,7 @@ PRECONDITION = "_precondition"
 class Kernel:
     """Functions of a module that compute the outputs of one tape.
 
-    name: the one to call, with an argument for each input of the tape.
     blocks: texts of its functions and of what they need beside constants.
-    imports: statements that they rely on.
-    operations: what the banner says about its work.
-    sizes: names of the sizes that it takes last.
     """
 
     name: str
@@ -222,8 +218,6 @@ _ANALYTIC = frozenset(
 class SelfTest:
     """Texts for the template.
 
-    method: what the gradient is compared with.
-    function: name of the function under test, which gives value and gradient.
     places: positions of the arguments that it differentiates by.
     lines: statements that compute ``expected`` from ``steps``.
     """

@@ -31,7 +31,6 @@ _UNROLLED = 16
 class Derivative:
     """A recording.
 
-    like: type of the whole result.
     extra: a further argument of the recording: what it multiplies the matrix by. None if it gives the whole matrix.
     """
 

@@ -65,8 +65,6 @@ _RESERVED = ("np", "npt", "math", "Any", "float", "further")
 class Sized:
     """A function at several sizes.
 
-    subjects: the function, traced at each.
-    strict: whether the value keeps NumPy's bits.
     small: sizes at which it takes another decision on them, so that generated code is to be tried there, and the
         decision.
     least: the smallest extents for which it is defined, where they are more than 1.

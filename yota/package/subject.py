@@ -41,8 +41,6 @@ _SPECS = (Array, Fixed, Record, Table, Items)
 class Call:
     """A function and the specs of its arguments.
 
-    hidden: what its bound form supplies first.
-    specs: their specs; None for a value that no spec describes.
     values: values where they were given, else None.
     keeps: whether what is computed from arrays that the function makes stays on the tape.
     sample: gives arguments by name for sizes by name, in place of those that are made up.
@@ -178,7 +176,6 @@ def _found(function: Callable[..., Any], dotted: str) -> Any:
 class Subject:
     """A recorded function.
 
-    layout: what it is differentiated by.
     function: the function that takes all arguments by position.
     decisions: those that the function took on sizes, where sizes are given.
     rolls: whether ops that repeat became loops.

@@ -149,8 +149,6 @@ def _same(value: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
 class Varying:
     """A constant that depends on sizes.
 
-    hint: what it may be called.
-    text: Python text that makes it.
     type: its type; the shape is that of the first sample.
     values: the constant at each of the sizes at which the function was traced.
     """

@@ -28,7 +28,6 @@ _REFERENCE = r"(\w+)((?:\.\w+)*):([\w.]*\w)"
 class Package:
     """A file of rules, or a folder of them, that a distribution brings.
 
-    name, version: of the distribution.
     module: the module whose functions have these rules: they are loaded once it is imported.
     reference: ``package:file.rules``: the file ``file.rules`` in the folder of ``package``; or ``package:folder``.
     """
@@ -103,7 +102,6 @@ def _mentions(folder: str) -> bool:
 class Packages:
     """The packages of this process, and who brought which rule.
 
-    waiting: those whose modules are not imported yet.
     proofs: makes what remembers which texts were proved; None where nothing does.
     """
 

@@ -87,7 +87,6 @@ class Information:
 class Journal:
     """The compilations of one function.
 
-    name, target: name and target of the function.
     live: number of compilations since the compiled code was last dropped.
     latest: tape and source of the last compilation.
     records: records by key from which another process loads the same code; see `yota.run.persistent`.

@@ -37,7 +37,6 @@ class Wanted:
 class Layout:
     """The conversion of adjoints to the caller's gradient.
 
-    positions: positions of the requested arguments.
     single: whether the caller receives one gradient and not a tuple.
     slots: for each leaf its argument and field path.
     wanted: indices of the leaves to differentiate by.

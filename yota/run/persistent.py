@@ -159,7 +159,6 @@ class Place:
 
     ask: returns the data that the function reads now.
     rest: digest of everything else that the code depends on.
-    store: the private cache.
     before: the data that the function read before it was traced.
     journal: takes stored or loaded records by key, for pickles, or why there is none.
     """

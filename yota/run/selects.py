@@ -58,7 +58,6 @@ class _Choice:
 class Merged:
     """A merged tape of recordings of one function with the same ops.
 
-    recording: the first recording.
     rows: the guards and constants of each recording.
     guards: numbers of the guards with different outcomes.
     choices: the selected constants, by positions of op and operand.

@@ -139,10 +139,7 @@ class Gradient:
     """A tape with adjoints.
 
     tape: its outputs are the value and the adjoints.
-    leaves: the leaves of the adjoints.
-    captured: captured arrays, for the inputs that follow those of the leaves.
     contents: captured arrays whose content the tape relies on.
-    ran: the user's code objects that ran.
     observed: observed uses of captured arrays.
     aux: the form of the auxiliary result, if there is one; its parts are outputs after the value. For matrices it is
         the form of the whole result if its parts were joined.
@@ -224,7 +221,6 @@ class Instead(Exception):
     """There is no code of the requested kind; another function computes the result.
 
     what: describes that function, as plain data.
-    ran: the user's code objects that ran before.
     """
 
     def __init__(self, what: Any, ran: Sequence[Running] = ()) -> None:

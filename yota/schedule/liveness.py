@@ -44,8 +44,6 @@ class Unfinished:
 class Action:
     """What happens at once.
 
-    what: its name in messages.
-    reads, writes: rows that it reads, and then writes.
     over: buffers that it may write while it reads them: it writes an element when it has read it, or reads all first.
     frees: buffers that hold nothing afterwards.
     """

@@ -38,10 +38,7 @@ class LoopKernel:
     """A loop in C.
 
     plan: the function: it takes ``sizes``, the operands of the op, then ``tables``, and gives ``results``.
-    helpers: kernels that it calls.
     results: which result of the op each of its own is; None for memory to work in.
-    types: the types of its results.
-    tables: constant arrays that trips read.
     """
 
     plan: KernelPlan

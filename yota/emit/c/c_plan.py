@@ -37,11 +37,9 @@ class Part:
 class Argument:
     """An argument of a kernel.
 
-    type, npy_type: types of its elements.
     shape: C initialiser of its shape; empty for a number.
     number: for a number: the function that converts it.
     used: whether the loops read it.
-    what: its type for a reader.
     """
 
     name: str
@@ -196,10 +194,7 @@ _COLUMNS = 96
 
 
 class Tables:
-    """The tables of one file; equal ones share a name.
-
-    lines: their definitions, in order.
-    """
+    """The tables of one file; equal ones share a name."""
 
     def __init__(self, names: Names, language: Language = C) -> None:
         self.lines: list[str] = []

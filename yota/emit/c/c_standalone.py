@@ -52,10 +52,7 @@ from yota.schedule.nests.scatter_forms import in_place, without_strides
 
 @dataclass(slots=True)
 class Shared:
-    """What all functions of one file have in common.
-
-    names: names at file level.
-    """
+    """What all functions of one file have in common."""
 
     names: Names
     needs: Needs
@@ -67,9 +64,6 @@ class Body:
     """A function's statements, and the loops that it calls.
 
     kernels: loops that stand in functions of their own.
-    pieces: functions that they call.
-    allocates: whether it can run out of memory.
-    operations: what it computes, counted.
     looks: whether it looks at indices.
     memory: numbers of elements of the arrays on the heap.
     """

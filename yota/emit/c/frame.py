@@ -168,7 +168,6 @@ class Stream:
 
     start: the place that is written first.
     step: how many places are written in one round.
-    type: type of the elements.
     held, to: names of the block at hand, and of what points to where the loop writes.
     sinks: what is written in one round, in the order of the places.
     row: the name of ``step``, if it has one.

@@ -25,9 +25,7 @@ _BEHIND = {"zeta": "_zeta"}
 class NumberLoop:
     """A function of SciPy's on numbers in double precision.
 
-    name: of the C function.
     home, attribute: where the ufunc is.
-    inputs, outputs: its numbers of operands and of results.
     item: which result the function gives.
     """
 

@@ -26,7 +26,6 @@ from yota.ir.types import is_uniform
 class Made:
     """A further input of a tape, which its function computes from sizes before all else.
 
-    kind: the type of its elements.
     text: the value of a number.
     count: how many elements there are; 0 for a number.
     loops, element: the statement that puts one element in place, and the loops that it stands in.
@@ -48,8 +47,6 @@ class Made:
 class Sizes:
     """What a function takes from sizes.
 
-    names: names of the sizes.
-    made: the last inputs of the tape.
     on_stack: bytes of an intermediate array that may stand on the stack.
     may_be_none: whether a number of elements is 0 at some sizes.
     """

@@ -43,11 +43,8 @@ _TOTALS = {"sum": "Sum", "prod": "Product", "max": "Largest", "min": "Smallest"}
 class CudaBody(BodyWriter):
     """Writes one kernel.
 
-    layout: how arguments and results lie in memory.
-    threads: threads of a block.
     open: whether extents may be others when it runs.
     shape: None for straight code.
-    totals: the totals that its threads add up, by result and place.
     """
 
     def __init__(

@@ -110,10 +110,8 @@ _SCIPY = re.compile(r"(?<![\w.])scipy\.")
 class CudaDriver(KernelDriver):
     """Lowers a schedule of kernels and single ops.
 
-    steps: kernels and ops in the order in which they run.
     layout: which values without axes are in the device's memory.
     additions: the kernel of each scatter that must not depend on the order of threads.
-    checks: kernels that look at index arrays.
     guards: the numbers of the tape's guards for whoever asks which one failed.
     fault: the name of what kernels tell of places outside of an axis by; empty if none does.
     """

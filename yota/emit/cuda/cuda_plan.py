@@ -44,12 +44,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class KernelPlan:
-    """One kernel.
-
-    remarks: comments ahead of it.
-    records: structs that it needs.
-    launch: how it is launched.
-    """
+    """One kernel."""
 
     name: str
     remarks: tuple[str, ...]
@@ -90,7 +85,6 @@ class HostBody:
     """What a host function does.
 
     workspace: bytes of device memory that it needs besides its arguments.
-    operations: what it computes, counted.
     looks: whether it looks at indices.
     """
 

@@ -133,10 +133,6 @@ class Reached:
 class Memory:
     """The arrays of a kernel.
 
-    types: types of all variables.
-    arrays, results: names of what it reads and of what it writes.
-    layout: how arguments and results lie in memory.
-    access: how its threads reach them.
     places: index arrays, with the extents of the axes that they have places on.
     packs, held: names of registers with neighbouring elements, and of rows in shared memory.
     """

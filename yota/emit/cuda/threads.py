@@ -30,11 +30,9 @@ class Shape:
     """Loop axes and threads.
 
     kept, reduced: loop axes in order; no axis is reduced in a flat nest.
-    threads: threads of a block.
     across, deep: threads of a block along the kept and along the reduced points.
     splits: parts into which the reduced points are cut, each for other blocks.
     rows: whether neighbouring threads are neighbours along the reduced points.
-    points: kept and reduced points.
     open: whether there may be more or fewer points than these when the kernel runs.
     """
 
@@ -126,7 +124,6 @@ def _deep(outer: int, inner: int, threads: int, rows: bool) -> int:
 class Counters:
     """The counters of one kernel.
 
-    names: one for each axis.
     extents: extents of the loops that are left, each with those that were merged into it.
     type: wide enough for all offsets.
     """

@@ -27,11 +27,7 @@ def marked(lines: Iterable[str], *variables: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop over pieces of one axis.
-
-    header: the ``for`` line.
-    lines: statements of its body.
-    """
+    """A loop over pieces of one axis."""
 
     header: str
     lines: tuple[str, ...]
@@ -77,12 +73,6 @@ class FunctionPlan:
     """A module with one function.
 
     banner: lines of the module's docstring.
-    imports: lines that import what the function calls.
-    constants: assignments at module level.
-    decorators: lines ahead of ``def``.
-    name, parameters: the signature.
-    result: expression that is returned.
-    helpers: texts of functions that it calls.
     """
 
     banner: tuple[str, ...]

@@ -23,11 +23,7 @@ _NEGATION, _PRIMARY = 3, 5
 class Call:
     """One op ready to be spelled.
 
-    operands: text of each operand.
-    types: type of each operand.
-    type: type of the result.
     name_object: gives the name under which an object that has no literal is known to the generated code.
-    import_module: notes that the generated code imports a module.
     rows: in a loop over blocks: the blocked axis of the result and the text of its extent.
     distinct: positions of the operands that hold no index twice.
     exact: whether the result must have the bits that the user's own operator gives.

@@ -25,10 +25,7 @@ _FAST_DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
 class FunctionText:
     """One function of the module.
 
-    decorators: lines ahead of ``def``.
-    remarks: comments at the top of the body.
     reads: statements that take the arguments apart.
-    body: the rest, the ``return`` at the end.
     fallback: function to call instead when the body raises; empty if it cannot.
     """
 

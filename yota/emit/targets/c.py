@@ -39,7 +39,6 @@ class Source(base.Source):
 
     code: the C file; empty if nothing is left for C to do.
     kernels: names of the functions that the compiled file offers.
-    driver: the Python module around the kernels.
     memory: whether the compiled file makes arrays in kept memory; see `yota.run.machine.native`.
     """
 

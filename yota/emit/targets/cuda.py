@@ -49,7 +49,6 @@ class Source(base.Source):
     """Source of one generated function; ``entry`` is in ``driver``.
 
     code: the CUDA file; empty if nothing is left for kernels to do.
-    driver: the Python module around the kernels.
     fault: what the driver calls the address of a number that kernels set where an index array has places outside of an
         axis; empty if none does.
     """

@@ -18,8 +18,6 @@ from yota.schedule.blocked.units import Unit
 class Opening:
     """What a Python function for named sizes takes beside its arguments, and does first.
 
-    sizes: names of the sizes, which are further parameters.
-    checks: statements that refuse sizes.
     made: texts of the last inputs of the tape, which are computed from the sizes.
     samples: values that each of these has at several sizes.
     """

@@ -30,7 +30,6 @@ class Lowered:
     """What a tape became on its way to source.
 
     tape: the tape whose variables the lines of the plan compute.
-    plan: what the template is given.
     objects: what the source uses by name without spelling it out.
     units: what runs as one; empty for scalar code.
     storage: where arrays live; None for scalar code.

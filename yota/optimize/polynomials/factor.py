@@ -29,8 +29,6 @@ class Options:
     """How to search.
 
     window, near: what terms are paired; see `Table`.
-    shared: whether sums that occur in several places without a factor are taken out.
-    nest: whether sums are nested after Horner first.
     seed: decides between choices that look equal; with 0 the first one is taken.
     lone: whether divisors that stand in one place are looked for; else sums are nested after Horner in the end.
     """

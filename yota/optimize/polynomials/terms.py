@@ -36,14 +36,12 @@ class Pair(NamedTuple):
 class Table:
     """The sums of a system, and those that are made from them, by numbers.
 
-    system: what is to be rewritten.
     window, near: each term is paired with at most ``window`` before it in its sum: the nearest of those that have a
         factor in common with it, half as many for each factor, and of the ``near`` last ones.
     original: the sums of the system as they were.
     sums: the same after they have been factored.
     ordered: sums that keep the user's order.
     defined: sums of two terms that were taken out of others.
-    roots: terms that the system is made for.
     terms: coefficient and monomial, by number.
     codes: codes of the monomials, by number: two pairs of terms whose codes differ by the same have one divisor.
     divisors: by number; None for one that nobody has asked for.

@@ -41,8 +41,6 @@ from yota.transform.reverse.backward import Adjoints
 class FileWriter:
     """Writes the functions of one file.
 
-    title: name of the function itself in the file.
-    shared: what all functions rely on.
     summary: what the function's author says about it; empty if nothing.
     made: what functions compute from sizes, by the identity of their tapes.
     kernels: what functions launch, in CUDA.

@@ -61,9 +61,7 @@ class Function:
 
     kernels: loops that stand in functions of their own, ahead of it.
     pieces: functions that run parts of its body.
-    public: whether the header has it.
     allocates: whether it can run out of memory.
-    sizes: names of the sizes that it takes, ahead of its parameters.
     memory: numbers of elements of the arrays on the heap.
     delegate: the function that does all that it does, if there is one.
     """
@@ -155,12 +153,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """Input of the template.
-
-    name, arguments: the function, and what it is called with.
-    kind: type of its value.
-    sizes: numbers of sizes that it takes, by the names of sizes.
-    """
+    """Input of the template."""
 
     name: str
     arguments: str

@@ -37,9 +37,7 @@ _PRECISE, _ROUGH = ("1e-3", "1e-6", "1e-10"), ("2e-3", "1e-2", "3e-4")
 class SelfTest:
     """Texts for the template.
 
-    points: statements that make its arguments.
     call, moved: statements that call it there, and that give the value at a distance along a direction.
-    distance, tolerance, noise: how far points are apart, and what of the slope and of the value may be lost.
     """
 
     gradient: str
@@ -95,12 +93,8 @@ FURTHER = "further_axes"
 class Function:
     """One function, in CUDA and in Python.
 
-    parameters: declaration, name, and what it is for a reader.
     cleared: results that stay zero, and their bytes.
-    python: statements of the function in Python.
-    sizes: names of the sizes that the C++ function takes.
     failed: the condition under which they will not do.
-    made: definitions of what is computed from them.
     """
 
     name: str

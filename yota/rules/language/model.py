@@ -138,8 +138,6 @@ class Parameter:
 class Rule:
     """One ``def`` of a rule file.
 
-    kind: ``elementwise``, ``tensor`` or ``nodiff``.
-    name: the primitive's short name.
     target: dotted name of the Python function it stands for, or None.
     parameters: operands first, then static keywords.
     primal: expression of each result, for a rule that defines its function.
@@ -153,7 +151,6 @@ class Rule:
         place says why there is none.
     adjoints: for a tensor rule: ``parameter -> adjoint``; for a variadic parameter the expression holds for the item
         with index `loop`.
-    loop: name of the index in ``d[xs[i]]``.
     kinks: conditions (``assert``) outside of which the function has no derivative.
     linear: name of the operand in which a function of a ``@linear`` rule is linear; empty for other rules.
     operands: parameters that are traced values.

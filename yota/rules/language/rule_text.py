@@ -162,9 +162,7 @@ class Source:
     """A rule text and the places of what was read from it.
 
     text: the text; checked for size, characters and nesting before Python's parser sees it.
-    file: name to show in errors.
     first: line of the file on which the text begins.
-    longest: characters that a statement may have.
     """
 
     def __init__(self, text: str, file: str, first: int = 1, longest: int = _STATEMENT) -> None:

@@ -53,8 +53,6 @@ class Side(NamedTuple):
 class Inspection:
     """A rule with its surroundings.
 
-    source: the text it stands in.
-    peers: all rules of the text, in order.
     registry: a registry that holds them already.
     before: the registry without this text, if the text comes from outside yota.
     only: the one right-hand side to look at, or None for all of them.

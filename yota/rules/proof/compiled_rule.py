@@ -141,10 +141,7 @@ def _operand(
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Generated code of a loss with its gradient.
-
-    wanted: positions of the operands differentiated by.
-    """
+    """Generated code of a loss with its gradient."""
 
     wanted: tuple[int, ...]
     source: str

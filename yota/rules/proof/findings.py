@@ -26,13 +26,11 @@ _UNMEASURED = "not measured"
 class Finding:
     """Whether a rule keeps a law.
 
-    rule, argument: which rule, and which of its operands; all of them if the latter is empty.
     law: what was measured, and against what.
     error: the worst error with its unit; empty where nothing was measured.
     where: file and line of the rule, and the arguments at which the error is worst.
     held: whether the error is within the tolerance.
     note: why more is tolerated than usual, or why nothing was measured.
-    measured: the worst error as a number.
     """
 
     rule: str

@@ -36,11 +36,7 @@ _COMMUTE = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutant:
-    """A wrong rule.
-
-    rule: the rule with the fault.
-    left: which derivative has it.
-    """
+    """A wrong rule."""
 
     rule: Rule
     left: str

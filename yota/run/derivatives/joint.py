@@ -20,9 +20,7 @@ from yota.tracing.results import parted, type_of, vector
 class _Piece:
     """An array or number, and its position in the joined vector.
 
-    path: its path in the structure.
     group: number of its vector; there is one for each dtype.
-    start: its first position in the vector.
     """
 
     path: Path
@@ -51,7 +49,6 @@ class Joint:
 
     The leaves of the argument are joined to one vector for each dtype, and all results to another vector.
 
-    function: the function; it takes its arguments by position.
     matrix: creates the function of the matrices by the arguments at given positions.
     """
 

@@ -38,7 +38,6 @@ def largest(tape: Tape) -> int:
 class Entries:
     """A tape whose last output is a matrix of partial derivatives, or a vector of the entries of a sparse one.
 
-    tape: the tape; the outputs before are the value and the gradient, if requested.
     shape: shape of the matrix: all elements of the result by all elements of the argument.
     rows, columns: positions of the entries of a sparse matrix, row by row.
     """

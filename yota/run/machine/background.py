@@ -26,7 +26,6 @@ _GRACE = 1.0
 class Later:
     """A function that is replaced by another one, which is created in the background after the first call.
 
-    first: the initial function.
     make: creates the other function. It must log its own exceptions; the first function then stays.
     """
 

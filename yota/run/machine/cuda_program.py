@@ -30,7 +30,6 @@ class Program:
     """A function of GPU arrays.
 
     make: returns the source for given memory layouts of the arguments.
-    expected: its arguments.
     """
 
     def __init__(self, make: Callable[[Sequence[Form]], Source], expected: Sequence[Expected]) -> None:
@@ -112,7 +111,6 @@ class Program:
 class Replay:
     """A captured call, which launches the same kernels again on the same arrays.
 
-    program, arguments: the call.
     results: results of the call: arrays that each launch overwrites.
     """
 

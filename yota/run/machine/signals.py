@@ -28,12 +28,7 @@ _ALL: weakref.WeakSet[Fault] = weakref.WeakSet()
 
 
 class Fault:
-    """One flag.
-
-    library: CuPy, which allocates pinned memory.
-    function: the name of the function whose kernels set it.
-    address: address that kernels receive.
-    """
+    """One flag."""
 
     def __init__(self, library: Any, function: str) -> None:
         self._function = function

@@ -138,7 +138,6 @@ class Unit:
 
     extent, block: rows of the loop, and rows in one piece; 0 for a single op. With a single piece there is no loop.
     stored: variables computed in pieces that are needed whole outside of the loop.
-    layout: how pieces lie in memory.
     inputs: for a kernel of another language, the variables that it reads: its members are the ops of its results alone,
         and it computes what lies between by itself. Its results are new arrays. None for all else.
     """

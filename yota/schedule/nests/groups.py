@@ -47,7 +47,6 @@ class Group:
 class Schedule:
     """What runs where.
 
-    tape, definitions: the tape, and the ops that define its variables.
     steps: kernels and single ops in the order in which they run.
     leaves: the variables that are in memory.
     """

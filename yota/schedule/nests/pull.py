@@ -43,8 +43,6 @@ _BOOLEAN = np.dtype(bool)
 class Pull:
     """Elements at one kind of point.
 
-    leaves: variables that are in memory as a whole.
-    bounds: where each loop counter runs.
     limit: how many values may be made.
     strides: strides of arrays that are not in C order, in elements.
     visited: variables that were gone through.

@@ -32,7 +32,6 @@ _MOST_IN_SCALARS = 1_000_000
 class Root:
     """An array to be computed.
 
-    variable: what it is on the tape.
     reduction: the op that reduces over loops, if any; ``shape`` is then its operand's shape.
     loops: axes of ``shape`` that are loops, in order.
     cuts: for each loop, where it must be cut.

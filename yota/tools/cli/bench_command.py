@@ -25,7 +25,6 @@ Thunk = Callable[[], tuple[Any, Sequence[Any]]]
 class Peer:
     """A library.
 
-    name: its name, also for the import.
     prepare: returns the computation for a function, the positions to differentiate by, and the arguments. It may raise
         any exception for code that the library does not support.
     """

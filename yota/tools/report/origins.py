@@ -40,7 +40,6 @@ class Origin(Location):
 class Reversed:
     """A tape with its adjoints.
 
-    tape: the ops of the function, then those of its derivative.
     primal: the op or input of the function to which each op of the derivative belongs.
     gradients: adjoint of each requested variable; None if it is zero.
     """
@@ -56,7 +55,6 @@ class Generated:
 
     parts: the source, in parts of one language each.
     lines: variables of the tape with adjoints that each line computes, by line number from 1.
-    lowered: the plan, of NumPy code.
     kernels: number of functions in another language.
     """
 

@@ -37,7 +37,6 @@ class Row:
     label: text in the margin: the line number.
     ops: variables of the tape that the row computes, as numbers separated by spaces.
     reads: variables that its op reads, in the same form.
-    note: text shown on hovering.
     tag: a word at its end, such as the fusion group.
     """
 

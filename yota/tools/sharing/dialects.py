@@ -22,7 +22,6 @@ class Dialect:
     """The spelling of rules in one library.
 
     name: the library, and its template.
-    functions: function names by primitive names.
     keywords: keywords with another name.
     lifted: functions whose arguments must be arrays, not Python numbers.
     static: spelling of static functions; ``{0}`` is their argument.

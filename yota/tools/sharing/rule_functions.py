@@ -32,9 +32,6 @@ class Slope:
 class Function:
     """A rule as input of its template.
 
-    name: name of the function, public if the rule's name is.
-    defaults: the text of the default of each parameter, by name.
-    results, seeds: names of the results and of their adjoints.
     loop: the index in formulas of a variadic operand's adjoint.
     stem: stem of the names of companion functions.
     taken: names of functions of the same module, which companions must not use.

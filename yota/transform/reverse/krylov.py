@@ -31,7 +31,6 @@ class Krylov:
 
     name: of the function whose derivative, or solution, this is.
     product: takes a vector, and then what the matrix reads; gives the product with the matrix.
-    transposed: the same for the transpose.
     fault: what is said where it does not converge; empty for its own message.
     """
 

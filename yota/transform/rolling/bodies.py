@@ -25,7 +25,6 @@ _INT = np.dtype(np.int64)
 class Looping:
     """Writes one loop.
 
-    rolling: the tape that it is appended to.
     plan: where its operands come from.
     improve: what is done to its body, which may have loops of its own.
     """

@@ -62,7 +62,6 @@ class Plan:
 class Planner:
     """Makes plans of runs.
 
-    columns: the tape.
     rows: by variable, a stacked array that has it, and the number of the row.
     """
 

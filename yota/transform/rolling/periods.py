@@ -74,7 +74,6 @@ class Columns:
     positions: of each variable the number of the op that defines it, -1 for inputs and constants.
     constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
         anything else.
-    worth: the lengths from which a run becomes a loop.
     weights: the total weight of the ops ahead of each one.
     results: of each op its variable.
     last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.

@@ -82,7 +82,6 @@ def _sliced(entry: Slice, extent: int) -> Iterator[int]:
 class Conditions:
     """What sizes must be for code to hold: expressions of them that are not negative.
 
-    samples: the sizes at which the code was made.
     names: what sizes are called in the code.
     spell: how the code writes an expression of sizes, which is given in Python.
     least: the smallest extents for which the function is defined.

@@ -34,10 +34,7 @@ _Key: TypeAlias = "tuple[Location | None, str, Any, int]"
 
 
 class Branches:
-    """The decisions of recordings at several sizes, as functions of the sizes.
-
-    names: names of the sizes.
-    """
+    """The decisions of recordings at several sizes, as functions of the sizes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)

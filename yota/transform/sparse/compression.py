@@ -32,7 +32,6 @@ class Terms:
 
     entries: for each term the number of the entry of the matrix, in order.
     sources: the number that it is of those that the products give.
-    factors: its factor.
     single: whether each entry is one term, with factor 1.
     """
 

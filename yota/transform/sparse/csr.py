@@ -33,7 +33,6 @@ def csgraph() -> Any:
 class CompressedRows:
     """Positions of the entries of a sparse matrix, in CSR format.
 
-    shape: of the matrix.
     columns: the column of each entry, row by row.
     starts: start of each row among the entries, and the end of the last row.
     """

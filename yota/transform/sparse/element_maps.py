@@ -20,7 +20,6 @@ from yota.ir.types import TupleType
 class Known(Mapping[int, Any]):
     """Values by variable.
 
-    values: values of some inputs.
     relied: inputs that affected any requested value.
     """
 
