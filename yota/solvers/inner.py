@@ -21,7 +21,7 @@ from yota.tracing.record import record
 from yota.tracing.replay import evaluate
 from yota.tracing.trace import Trace
 
-_MOST = 64
+MOST = 64
 """Branches of one function."""
 
 
@@ -152,9 +152,9 @@ class Function:
                     continue
         if self.inner.trace is None:
             raise Missing
-        if len(self.branches) == _MOST:
+        if len(self.branches) == MOST:
             raise TracingError(
-                f"{name_of(self.function)} decides by traced values in {_MOST} ways and more while a solver calls it; "
+                f"{name_of(self.function)} decides by traced values in {MOST} ways and more while a solver calls it; "
                 "write the choice with np.where"
             )
         self.branches.append(self._recorded(self.inner.trace, given, kinds))

@@ -6,33 +6,34 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from yota.errors import DifferentiationError
+from yota.errors import DifferentiationError, StaleTapeError
+from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
-from yota.ir.tape import Tape
+from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
-from yota.rules.registry import Registry
-from yota.solvers.active_sets import stacked, taken_away
+from yota.run.machine.signals import StaleTape
+from yota.solvers.active_sets import ActiveSet, stationary
+from yota.solvers.constraints import Limits, limits, pair
 from yota.solvers.implicit import Host, Solution
-from yota.solvers.solver_calls import Call, Path, recorded, solution_at
+from yota.solvers.inner import MOST, Branch, Function
+from yota.solvers.solver_calls import Call, Path, listed, recorded
 from yota.tracing.implementations import calls_back, records
-from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
-from yota.transform.reverse.equation_systems import jacobian_rows
+from yota.transform.reverse.equation_systems import jacobian, jacobian_rows
 from yota.transform.reverse.implicit_functions import Implicit
 from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
-_EXACT = 1e-12
-"""How near to a bound an element is at it, as a part of its size or of one."""
-_NEAR = 1e-3
-"""How near to a bound an element may belong at it: some solvers stop before the bound."""
-_MOST = 4096
-"""Largest number of variables with constraints: the directions that these take away are a full matrix."""
+_FREE = ("cg", "bfgs", "newton-cg", "dogleg", "trust-ncg", "trust-exact", "trust-krylov")
+"""Methods of ``minimize`` without bounds and constraints."""
+_BOUNDED = ("nelder-mead", "powell", "l-bfgs-b", "tnc")
+"""Methods without constraints."""
 
 _SETTLED = ("jac", "grad", "optimality", "active_mask")
 """Results that belong to the solution, wherever the search started."""
@@ -54,106 +55,111 @@ class Minimum(Host):
 
     squares: the loss by which the results are weighed; empty if the function itself is made small.
     scale: what the results are divided by in the loss.
-    bounds: gives those of the solution, for solvers that do not say which are reached, from further operands.
-    constraints: those of the solution, where there are others than bounds: all of them are linear.
-    moving, held: whether bounds are traced, and whether the last solution is at one; both at once is refused.
+    limits: bounds and constraints of the solution.
     measured: results that are computed from those of the function, and where that is asked for, their derivatives.
     numbers: which result is what.
     """
 
     squares = ""
     scale: Any = 1.0
-    bounds: Callable[..., tuple[Any, Any]] | None = None
-    constraints: Sequence[Any] = ()
-    moving = held = False
+    limits: Limits | None = None
     measured: Mapping[Path, Callable[..., Any]] = MappingProxyType({})
     numbers: dict[Path, int]
 
+    def _functions(self) -> list[Function]:
+        return [self._inner.functions[0], *([] if self.limits is None else [self.limits.function])]
+
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
-        return self._inner.functions[0].number([solution.arrays[0]], values)
-
-    def reached(self, solution: Solution, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Solution:
-        """The solution, with where it is at a bound, or what constraints take away, and once more itself."""
-        x, whole = np.asarray(solution.arrays[0], float), solution.whole
-
-        def loss(x: Any) -> float:
-            found = functions[0](x if x.ndim else type(solution.arrays[0])(x))
-            found = np.asarray(found[0] if isinstance(found, tuple) else found)
-            return float(np.sum(found**2 if self.squares else found))
-
-        at = np.zeros(x.shape, bool)
-        if self.constraints:
-            if x.size > _MOST:
-                raise DifferentiationError(
-                    f"{self.name} with constraints of {x.size} variables has no derivative here: {_MOST} are the most. "
-                    "Eliminate the constraints"
-                )
-            limits = None if self.bounds is None else self.bounds(*others)
-            at = taken_away(stacked(self.constraints, limits, x.size), x, loss)
-        elif isinstance(whole, dict) and "active_mask" in whole:
-            at = np.asarray(whole["active_mask"]) != 0
-        elif self.bounds is not None:
-            for sign, bound in zip((1.0, -1.0), map(np.asarray, self.bounds(*others)), strict=True):
-                away = sign * (x - bound)
-                at |= away <= _EXACT * np.maximum(1.0, np.abs(x))
-                for place in np.argwhere(~at & (away <= _NEAR * np.maximum(1.0, np.abs(x)))):
-                    index, moved = tuple(place), np.array(x)
-                    moved[index] = np.broadcast_to(bound, x.shape)[index]
-                    at[index] = loss(moved) < loss(x)
-        self.held = bool(np.any(at))
-        ended = [*solution.ended, *([int(self.held)] if self.moving else [])]
-        return replace(solution, arrays=[*solution.arrays, at, np.array(x)], ended=ended)
+        numbers = [each.number([solution.arrays[0]], values) for each in self._functions()]
+        return sum(number * MOST**place for place, number in enumerate(numbers))
 
     def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
-        branch = self._inner.functions[0].branches[self.chosen]
-        first = max(self.numbers.values()) + 1
+        branches = [each.branches[self.chosen // MOST**n % MOST] for n, each in enumerate(self._functions())]
         paths = {number: path for path, number in self.numbers.items()}
         measured = {path: each for path, each in self.measured.items() if self.numbers.get(path) in at.adjoints}
-        tape, results = self._equation(branch.tape, at.registry, measured)
+        tape, results, given = self._equation(branches, at, measured)
         settled = {number for number, path in paths.items() if path[-1:] and path[-1] in _SETTLED}
-        if any(at.op.operands[place] in at.active for place in branch.places):
+        if any(at.op.operands[number] in at.active for kind, number in given if kind == "operand"):
             settled = set()
-        given = [*(("operand", place) for place in branch.places), ("result", first), ("result", first + 1)]
         implicit = Implicit(
             tape,
             given,
             [self.numbers[path] for path in results],
-            constant=frozenset({first, first + 1, *settled}),
+            constant=frozenset(settled),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )
         return implicit.adjoints(self.name, at)
 
     def _equation(
-        self, tape: Tape, registry: Registry, measured: Mapping[Path, Callable[..., Any]]
-    ) -> tuple[Tape, list[Path]]:
-        """The gradient, or at a bound the way to it; what further outputs are."""
-        tape = replace(tape, outputs=tape.outputs[:1], guards=())
-        (value,), solution = tape.outputs, tape.inputs[0].variable
+        self, branches: Sequence[Branch], at: Reversal, measured: Mapping[Path, Callable[..., Any]]
+    ) -> tuple[Tape, list[Path], list[tuple[str, int]]]:
+        """What is zero at the solution; what further outputs are; and what the inputs after the solution are."""
+        tape = replace(branches[0].tape, outputs=branches[0].tape.outputs[:1], guards=())
+        (value,), solution, registry = tape.outputs, tape.inputs[0].variable, at.registry
         builder, type = tape.builder(), tape.types[value]
         results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
-        scale, weigh = float(self.scale), _WEIGHTS[self.squares]
-        weights = emitted(builder, taped(lambda f: weigh(f, (f / scale) ** 2), [type], registry), [value]).outputs[0]
+        weights = emitted(builder, taped(self._weights, [type], registry), [value]).outputs[0]
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
         where = builder.types[solution]
         slope = zeros_like(builder, solution) if slope is None else match(builder, slope, where)
-        taken = TensorType(np.dtype(float), (where.size, where.size)) if self.constraints else None
-        at = builder.input(taken or TensorType(np.dtype(bool), where.shape), len(builder.inputs), "at")
-        same = builder.input(TensorType(np.dtype(float), where.shape), len(builder.inputs), "same")
-
-        given = [solution, at, same, slope, value]
+        given = [("operand", place) for branch in branches for place in branch.places]
+        ends = [] if self.limits is None else self._ends(builder, slope, branches, at, given)
+        known = [solution, slope, value, *ends]
         if any(measure in (_covariance, _absolute) for measure in measured.values()):
-            given.append(jacobian_rows(builder, tape, registry, reverse))
+            known.append(jacobian_rows(builder, tape, registry, reverse))
 
-        def ended(x: Any, at: Any, same: Any, slope: Any, value: Any, *rows: Any) -> Any:
-            further = [measure(value, *rows) for measure in measured.values()]
-            rest = np.where(at, x - same, slope) if taken is None else slope + at @ (x - same - slope)
+        def ended(x: Any, slope: Any, value: Any, *more: Any) -> Any:
+            further = [measure(value, *more[len(ends) :]) for measure in measured.values()]
+            rest = stationary(x, slope, *more[: len(ends)]) if ends else slope
             return rest.astype(where.dtype), *[value] * len(results), *further
 
-        outputs = emitted(builder, taped(ended, [builder.types[each] for each in given], registry), given).outputs
+        outputs = emitted(builder, taped(ended, [builder.types[each] for each in known], registry), known).outputs
         builder.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(builder.inputs)]
-        return builder.finish(outputs), [*results, *measured]
+        return builder.finish(outputs), [*results, *measured], given
+
+    def _ends(
+        self, builder: TapeBuilder, slope: int, branches: Sequence[Branch], at: Reversal, given: list[tuple[str, int]]
+    ) -> list[int]:
+        """The active set, and further operands of it as of `stationary`; see `ActiveSet`."""
+        assert self.limits is not None
+        tape = replace(branches[1].tape, guards=())
+        inputs = [builder.inputs[0].variable]
+        inputs += [builder.input(tape.types[each.variable], 0, each.name) for each in tape.inputs[1:]]
+        ends = list(emitted(builder, tape, inputs).outputs)
+        if len(ends) > 2:
+            rows = jacobian(replace(tape, outputs=tape.outputs[2:3]), at.registry, reverse)
+            ends += emitted(builder, rows, inputs).outputs
+        outer = [item_of(at.builder, at.op.result, 0), *(at.op.operands[place] for _, place in given)]
+        found = emitted(at.builder, builder.finish([slope, *ends]), outer).outputs
+        host = ActiveSet(self.name, self.limits.rows, partial(self._loss, branches[0]))
+        operands = (outer[0], *found, *outer[1 : len(branches[0].places) + 1])
+        sides = item_of(at.builder, at.builder.emit(primitive("solved"), operands, {"host": host}), 0)
+        given.append(("variable", sides))
+        return [builder.input(at.builder.types[sides], 0, "sides"), *ends]
+
+    def _weights(self, f: Any) -> Any:
+        """The derivative of the loss by each result of the function."""
+        return _WEIGHTS[self.squares](f, (f / float(self.scale)) ** 2)
+
+    def _loss(self, branch: Branch, x: Any, *read: Any) -> Callable[[Any], float]:
+        """What is made small, as a function of a step from the solution; see `ActiveSet`."""
+
+        def results(step: Any) -> Any:
+            place = np.reshape(np.ravel(x) + step, np.shape(x))
+            try:
+                found = branch(place if place.ndim else type(x)(place), *read)
+            except (StaleTape, StaleTapeError):
+                return np.nan
+            return np.asarray(found[0] if isinstance(found, tuple) else found)
+
+        if not self.squares:
+            return lambda step: float(np.sum(results(step)))
+        here = results(0.0)
+        # With the weights that hold at the solution, the squares have the same gradient as the loss.
+        weights = np.divide(self._weights(here), here, out=np.ones_like(here), where=here != 0)
+        return lambda step: float(np.sum(weights * results(step) ** 2)) / 2
 
     def _is_value(self, path: Path, type: TensorType) -> bool:
         """Whether a result is what the function gives at the solution."""
@@ -174,48 +180,32 @@ def _covariance(rest: Any, rows: Any) -> Any:
     return _absolute(rest, rows) * (np.sum(rest**2) / more)
 
 
-def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
+def _recorded(call: Call, place: Path, bounds: Any = None, constraints: Sequence[Any] = (), **attributes: Any) -> Any:
     """The result of a call, with traced values in it."""
     if call.is_placed("f_scale"):
         raise call.trace.unrecorded(f"{call.name} with traced f_scale", "Scale the function.")
-    taken = solution_at(place)
-
-    def run(functions: Sequence[Callable[..., Any]], *others: Any) -> Solution:
-        return host.reached(taken(call.run(functions, *others)), functions, others)
-
-    host = Minimum(call.name, call.inner, run)
-    host.squares = squares
-    host.moving = any(map(call.is_placed, ("bounds", "x1", "x2")))
+    host = call.host(Minimum, place)
+    host.limits = limits(call, bounds, constraints)
     for name, value in attributes.items():
         setattr(host, name, value)
     found, host.numbers = recorded(call, host, place)
-    if host.moving and host.held:
-        raise call.trace.unrecorded(f"{call.name} with a traced bound that the solution reaches", "Eliminate it.")
     return found
 
 
 @calls_back("scipy.optimize", "minimize")
 def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
     original = sys.modules["scipy.optimize"].minimize
-    call = Call(trace, original, args, keywords, ["fun", "jac", "hess", "hessp"])
-    constraints = call.arguments["constraints"]
-    constraints = constraints if isinstance(constraints, (tuple, list)) else (constraints,)
-    linear = sys.modules["scipy.optimize"].LinearConstraint
-    if not all(isinstance(each, linear) and not is_traced([each.A, each.lb, each.ub]) for each in constraints):
-        raise trace.unrecorded(
-            "scipy.optimize.minimize with constraints other than plain LinearConstraints",
-            "Eliminate them, or solve the conditions of the optimum by root.",
-        )
-    if constraints and call.is_placed("bounds"):
-        raise trace.unrecorded("scipy.optimize.minimize with constraints and traced bounds", "Eliminate them.")
-    # They may be arrays, which the user writes into.
-    return _recorded(call, ("x",), bounds=_limits(call, _pair), constraints=constraints)
+    call = Call(trace, original, args, keywords, ["fun", "jac", "hess", "hessp", "constraints"])
+    # Other methods take bounds and constraints with a warning, and leave them out.
+    method = str(call.given["method"]).lower()
+    constraints = [] if method in (*_FREE, *_BOUNDED) else listed(call.given["constraints"])
+    return _recorded(call, ("x",), None if method in _FREE else pair(call.given["bounds"]), constraints)
 
 
 @calls_back("scipy.optimize", "minimize_scalar")
 def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].minimize_scalar, args, keywords, ["fun"])
-    return _recorded(call, ("x",), bounds=_limits(call, tuple))
+    return _recorded(call, ("x",), call.given["bounds"])
 
 
 @calls_back("scipy.optimize", "fmin_slsqp", "fmin_cobyla", named=True)
@@ -241,10 +231,8 @@ def _old(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, _CALLED[name])
     several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
     several = several or call.arguments.get("retall")
-    bounds = _limits(call, _pair)
-    if "x1" in call.arguments:
-        bounds = lambda *others: tuple(call.value(end, (), others) for end in ("x1", "x2"))  # noqa: E731
-    return _recorded(call, (0,) if several else (), bounds=bounds)
+    ends = (call.given["x1"], call.given["x2"]) if "x1" in call.given else pair(call.given.get("bounds"))
+    return _recorded(call, (0,) if several else (), ends)
 
 
 @calls_back("scipy.optimize", "least_squares")
@@ -253,9 +241,9 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
     loss = call.arguments["loss"]
     if loss not in _WEIGHTS or call.arguments["kwargs"]:
         raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
-    return _recorded(
-        call, ("x",), squares=loss, scale=call.arguments["f_scale"], measured=_COST if loss == "linear" else {}
-    )
+    measured = _COST if loss == "linear" else {}
+    ends, scale = _both(call.given["bounds"]), call.arguments["f_scale"]
+    return _recorded(call, ("x",), ends, squares=loss, scale=scale, measured=measured)
 
 
 @calls_back("scipy.optimize", "leastsq")
@@ -285,44 +273,33 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
         return rest if sigma is None else rest / sigma
 
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
-    bounds = _limits(call, lambda found: _pair(found) if hasattr(found, "lb") else found)
     measured = {(1,): _absolute if given.arguments["absolute_sigma"] else _covariance, (2, "fvec"): lambda rest: rest}
-    return _recorded(call, (0,), squares="linear", bounds=bounds, measured=measured)
+    return _recorded(call, (0,), _both(call.given["bounds"]), squares="linear", measured=measured)
 
 
-def _limits(call: Call, pair: Callable[[Any], tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]] | None:
-    """The lower and upper bounds of a call, from the values of its operands; None where there are none."""
-    if call.arguments.get("bounds") is None:
-        return None
-    return lambda *others: pair(call.value("bounds", (), others))
-
-
-def _pair(bounds: Any) -> tuple[Any, Any]:
-    """Lower and upper bounds of ``Bounds``, or of a pair for each variable."""
-    if hasattr(bounds, "lb"):
-        return bounds.lb, bounds.ub
-    pairs = [[-np.inf if low is None else low, np.inf if high is None else high] for low, high in bounds]
-    return tuple(np.asarray(pairs, float).T)
+def _both(bounds: Any) -> Any:
+    """Lower and upper bounds of ``Bounds``, or of a pair of these."""
+    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
 
 
 @records("scipy.optimize", "nnls")
 def _nnls(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    measured = {(1,): lambda rest: np.sqrt(np.sum(rest**2))}
-    return _linear(trace, "nnls", (0,), lambda *_: (0.0, np.inf), measured, args, keywords)
+    return _linear(trace, "nnls", (0,), {(1,): lambda rest: np.sqrt(np.sum(rest**2))}, args, keywords)
 
 
 @records("scipy.optimize", "lsq_linear")
 def _lsq_linear(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    return _linear(trace, "lsq_linear", ("x",), None, _COST, args, keywords)
+    return _linear(trace, "lsq_linear", ("x",), _COST, args, keywords)
 
 
-def _linear(trace: Trace, name: str, place: Path, bounds: Any, measured: Any, args: Any, keywords: Any) -> Any:
+def _linear(trace: Trace, name: str, place: Path, measured: Any, args: Any, keywords: Any) -> Any:
     """The least squares of a matrix times the solution, less a vector."""
     original = sys.modules["scipy.optimize"].__dict__[name]
     given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords).arguments
     matrix, right = trace.traced(given["A"]), trace.traced(given["b"])
     call = Call(trace, original, args, keywords, [], before=lambda x: matrix @ x - right)
-    return _recorded(call, place, squares="linear", bounds=bounds, measured=measured)
+    ends = _both(call.given.get("bounds", (0.0, np.inf)))
+    return _recorded(call, place, ends, squares="linear", measured=measured)
 
 
 _GLOBAL = ("differential_evolution", "dual_annealing", "basinhopping", "shgo", "brute", "direct")

@@ -12,6 +12,7 @@ import numpy as np
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Function, Inner
 from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.scipy.callbacks import inside
 from yota.tracing.trace import Trace
 
 
@@ -36,7 +37,7 @@ class Callback:
 class Call:
     """A call of a solver.
 
-    args, keywords: what it is called with, traced values among them.
+    args, keywords: what it is called with, traced values among them; ``given`` are these by parameter.
     called: parameters that are functions of what is solved for, where they are functions.
     before: a function of the solution that the solver itself does not call, in the place of the first one.
     lifted: parameters whose arrays are operands, whether they are traced or not.
@@ -58,6 +59,7 @@ class Call:
         bound = inspect.signature(self.original).bind(*args, **keywords)
         bound.apply_defaults()
         self.arguments = bound.arguments
+        self.given = dict(bound.arguments)
         for name in lifted:
             if isinstance(self.arguments[name], np.ndarray):
                 self.arguments[name] = trace.traced(self.arguments[name])
@@ -76,7 +78,9 @@ class Call:
             several = self.arguments.get({"f": "fprime", "fun": "jac"}.get(name, "")) is True
             # `fmin_l_bfgs_b` and `fmin_tnc` ask by the absence of both.
             several |= self.arguments.get("approx_grad") == 0 and name == "func" and self.arguments["fprime"] is None
-            if callable(function):
+            if name == "constraints":
+                holder[name] = [self._constraint(each) for each in listed(function)]
+            elif callable(function):
                 holder[name] = self._called(function, more, several=several)
             elif name == "events" and function:
                 holder[name] = [self._called(each, more) for each in function]
@@ -86,6 +90,12 @@ class Call:
     def _called(self, function: Callable[..., Any], more: Sequence[Any], *, several: bool = False) -> Callback:
         Function(self.inner, _with(function, more), several=several)
         return Callback(len(self.inner.functions) - 1)
+
+    def _constraint(self, constraint: Any) -> Any:
+        """A constraint of ``minimize`` whose functions are those that the solver calls."""
+        more = constraint.get("args", ()) if isinstance(constraint, dict) else ()
+        found = inside(constraint, lambda each: self._called(each, more) if callable(each) else each)
+        return {**found, "args": ()} if isinstance(constraint, dict) else found
 
     def _placed(self, value: Any) -> Any:
         """``value`` with a place for each traced value in it."""
@@ -98,8 +108,12 @@ class Call:
                 return _Place(len(self.others) - 1)
             self.others.pop()
             return type(value)([self._placed(each) for each in value])
+        if isinstance(value, list) and any(hasattr(each, "lb") for each in value):
+            return [self._placed(each) for each in value]
         if isinstance(value, dict):
             return {key: self._placed(each) for key, each in value.items()}
+        if hasattr(value, "lb"):
+            return inside(value, self._placed)
         return value
 
     def run(self, functions: Sequence[Callable[..., Any]], *others: Any, **instead: Any) -> Any:
@@ -170,15 +184,20 @@ def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:
         return type(value)([_filled(each, functions, others) for each in value])
     if isinstance(value, dict):
         return {key: _filled(each, functions, others) for key, each in value.items()}
+    if hasattr(value, "lb"):
+        return inside(value, lambda each: _filled(each, functions, others))
     return value
+
+
+def listed(constraints: Any) -> list[Any]:
+    """The constraints of ``minimize``: SciPy takes one alone, too."""
+    return [constraints] if isinstance(constraints, dict) or hasattr(constraints, "lb") else list(constraints or ())
 
 
 def _has_place(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_place, value))
-    return isinstance(value, _Place) or any(
-        isinstance(each, _Place) for each in getattr(value, "__dict__", {}).values()
-    )
+    return isinstance(value, _Place)
 
 
 class Unavailable:

@@ -287,7 +287,8 @@ class Contents:
 def _is_fixed(array: Any) -> bool:
     """Whether neither an array nor its base can be written to; None is an array that no longer exists."""
     while isinstance(array, np.ndarray):
-        if array.flags.writeable:
+        # The flag itself warns about what `np.broadcast_arrays` gives.
+        if not array.__array_interface__["data"][1]:
             return False
         array = array.base
     return array is None

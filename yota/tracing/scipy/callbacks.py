@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import threading
@@ -38,11 +39,14 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
         if trace is None or not args or not callable(args[0]):
             return original(*args, **keywords)
         function, args = args[0], args[1:]
-        if not is_traced([*args, *keywords.values()]):
+        held: list[Any] = []
+        inside((args, tuple(keywords.values())), held.append)
+        if not is_traced([*args, *keywords.values(), *held]):
+            given, named = inside((args, tuple(keywords.values())), functools.partial(_if_called, trace))
             # What SciPy's function calls in turn leaves it to that function to be recorded.
             is_outermost, _probing.is_on = not _probing.is_on, True
             try:
-                return original(_plain(trace, function), *args, **keywords)
+                return original(_plain(trace, function), *given, **dict(zip(keywords, named, strict=True)))
             except _Traced:
                 if not is_outermost:
                     raise
@@ -51,6 +55,23 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
         return form(trace, function, *args, **keywords)
 
     return call
+
+
+def inside(value: Any, change: Callable[[Any], Any]) -> Any:
+    """``value`` after ``change`` of what dicts and SciPy's constraints hold, also in lists and tuples."""
+    if type(value) in (list, tuple):
+        return type(value)([inside(each, change) for each in value])
+    if type(value) is dict:
+        return {name: change(each) for name, each in value.items()}
+    if not hasattr(value, "lb"):
+        return value
+    found = copy.copy(value)
+    vars(found).update({name: change(each) for name, each in vars(value).items()})
+    return found
+
+
+def _if_called(trace: Trace, value: Any) -> Any:
+    return _plain(trace, value) if callable(value) else value
 
 
 def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:

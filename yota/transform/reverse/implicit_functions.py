@@ -21,7 +21,7 @@ class Implicit:
 
     tape: takes the solution, what the functions of the solver read, and results of the solver; its first output is zero
         at the solution, the others are results of the solver.
-    given: the operands, and then the results, by number, that the tape takes after the solution.
+    given: what the tape takes after the solution: operands and results by number, and variables of the builder.
     results: the result that each further output is.
     elementwise: whether each element of the equation is for the element of the solution in its place.
     constant: results whose derivative is zero.
@@ -49,7 +49,8 @@ class Implicit:
         solution = item_of(builder, op.result, self.solution) if op.primitive.several else op.result
         given = [solution]
         for kind, number in self.given:
-            given.append(op.operands[number] if kind == "operand" else item_of(builder, op.result, number))
+            result = item_of(builder, op.result, number) if kind == "result" else number
+            given.append(op.operands[number] if kind == "operand" else result)
         inlined = emitted(builder, self.tape, given)
         # One variable may be several operands; `reverse` gives the whole adjoint of each.
         operands = dict.fromkeys(op.operands[number] for kind, number in self.given if kind == "operand")

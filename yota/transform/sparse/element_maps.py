@@ -147,18 +147,17 @@ def _item(tape: Tape, op: Op) -> Groups:
 
 def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:
     """Evaluate the function on element numbers to see where elements move."""
+    size = tape.types[op.operands[position]].size
+    indices = {each for _, arrays, _ in pieces(op) for each in arrays}
+    if any(op.operands[each] not in known for each in indices):
+        return _all(tape, op, size)
     operands: list[Any] = []
     for number, operand in enumerate(op.operands):
-        type = tape.types[operand]
+        shape = tape.types[operand].shape
         if number == position:
-            operands.append(_numbered(type.shape) + 1)
-        elif type.differentiable or operand not in known:
-            operands.append(np.zeros(type.shape, np.int64))
+            operands.append(_numbered(shape) + 1)
         else:
-            operands.append(known[operand])
-    size = tape.types[op.operands[position]].size
-    if any(op.operands[each] not in known for _, arrays, _ in pieces(op) for each in arrays):
-        return _all(tape, op, size)
+            operands.append(known[operand] if number in indices else np.zeros(shape, np.int64))
     found = op.primitive.function(*operands, **dict(op.static))
     return Groups(None, np.asarray(found, np.int64).ravel() - 1, size)
 
