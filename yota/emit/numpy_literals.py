@@ -82,11 +82,6 @@ def static_text(value: Any) -> str | None:
     return None
 
 
-def is_whole(entry: object, extent: int) -> bool:
-    """Whether an index entry takes all of an axis, in order."""
-    return isinstance(entry, Slice) and (entry.start, entry.stop, entry.step) == (0, extent, 1)
-
-
 def brackets(index: Index, shape: Sequence[int], arrays: Sequence[str] = (), cut: tuple[int, str] | None = None) -> str:
     """``[1:, None, k]``: the index of an array of ``shape``, with ``arrays`` at the gather marks.
 

@@ -88,6 +88,13 @@ def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
+def takes_all(index: Index, shape: Sequence[int]) -> bool:
+    """Whether an index takes all elements of an array of ``shape``, in order."""
+    return len(index) == len(shape) and all(
+        isinstance(entry, Slice) and entry.is_whole(extent) for entry, extent in zip(index, shape, strict=True)
+    )
+
+
 def axis_behind(index: Index, axis: int) -> tuple[int, Slice] | None:
     """The axis of ``x`` that becomes ``axis`` of ``x[index]`` by a slice, and the slice; None if there is none.
 

@@ -91,16 +91,13 @@ def _kept(solver: Direct, data: Any, rows: Any, columns: Any, count: int) -> Any
         _factors[:] = [entry for entry in _factors if entry[0]() is not None][-_MOST:]
         known = list(_factors)
     for _, own, held, found in known:
-        if own == solver and all(map(_same, held, given)):
+        pairs = zip(held, given, strict=True)
+        if own == solver and all(one.dtype == other.dtype and np.array_equal(one, other) for one, other in pairs):
             return found
     found = solver.factors(data, rows, columns, count)
     with _lock:
         _factors.append((weakref.ref(data), solver, tuple(map(np.array, given)), found))
     return found
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one.dtype == other.dtype and np.array_equal(one, other)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,9 @@ class Region:
 
     def with_extents(self, change: Callable[[Extent], int]) -> Region:
         """The region with ``change`` applied to its extents."""
-        condition = None if self.condition is None else _with_extents(self.condition, change)
+        condition = None if self.condition is None else changed(self.condition, change)
         trips = with_extents(self.trips, change)
-        return replace(self, body=_with_extents(self.body, change), condition=condition, trips=trips)
+        return replace(self, body=changed(self.body, change), condition=condition, trips=trips)
 
     @property
     def is_fixed(self) -> bool:
@@ -122,9 +122,14 @@ class Region:
         return None if self.condition is None else _player(self.condition)
 
 
-def _with_extents(tape: Tape, change: Callable[[Extent], int]) -> Tape:
-    types = {variable: with_extents(type, change) for variable, type in tape.types.items()}
-    return replace(tape, types=types, ops=tuple(replace(op, static=with_extents(op.static, change)) for op in tape.ops))
+def changed(tape: Tape, change: Callable[[Extent], int]) -> Tape:
+    """The tape with what ``change`` makes of extents."""
+    distinct = {id(type): type for type in tape.types.values()}
+    known = {each: with_extents(type, change) for each, type in distinct.items()}
+    types = {variable: known[id(type)] for variable, type in tape.types.items()}
+    ops = tuple(replace(op, static=with_extents(op.static, change)) for op in tape.ops)
+    guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in tape.guards)
+    return replace(tape, types=types, ops=ops, guards=guards)
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,7 +104,7 @@ def _taken_apart(region: Region, sums: list[int], late: set[int]) -> Trips:
     rows = [k for k in range(carries, len(body.outputs)) if body.outputs[k] not in late]
     others = list(range(1 + carries, len(entries)))
     tape = replace(body, outputs=(*(body.outputs[k] for k in (*early, *rows)), *sums))
-    elements = replace(region, body=_with_inputs(tape, [0, *(1 + k for k in early), *others]), carries=len(early))
+    elements = replace(region, body=with_inputs(tape, [0, *(1 + k for k in early), *others]), carries=len(early))
     results = {k: (False, number) for number, k in enumerate((*early, *rows))}
     operands = (*early, *(k - 1 for k in others))
     # Of all numbers that are carried, those that nobody needs are dropped later.
@@ -124,7 +124,8 @@ def _taken_apart(region: Region, sums: list[int], late: set[int]) -> Trips:
     return Trips(elements, operands, len(sums), numbers, given, tuple(results[k] for k in range(len(body.outputs))))
 
 
-def _with_inputs(tape: Tape, order: list[int]) -> Tape:
+def with_inputs(tape: Tape, order: Sequence[int]) -> Tape:
+    """``tape`` with some of its inputs, in this order; nothing reads the others."""
     entries = [tape.inputs[k] for k in order]
     inputs = tuple([Input(each.variable, number, each.name) for number, each in enumerate(entries)])
     return dce.run(replace(tape, inputs=inputs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
 from yota.optimize import dce
 from yota.optimize.array_writes import is_view
+from yota.optimize.elementwise_loops import with_inputs
 from yota.optimize.fission import parted, split
 from yota.optimize.rewrite import Rewriting, cone, protected, users
 
@@ -86,8 +87,8 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     condition = region.condition
     if condition is not None:
         places = [0, *(1 + k for k in moving), *fixed]
-        condition = _with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
-    made = replace(region, body=_with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
+        condition = with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
+    made = replace(region, body=with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
     operands = [operands[k - 1] for k in order[1:]]
     results = [*moving, *rows]
     if moves:
@@ -144,13 +145,6 @@ def _condition_reads(region: Region, place: int) -> bool:
     return region.condition.inputs[place].variable in cone(region.condition, region.condition.outputs)
 
 
-def _with_inputs(tape: Tape, order: Sequence[int]) -> Tape:
-    """``tape`` with some of its inputs, in this order; nothing reads the others."""
-    entries = [tape.inputs[k] for k in order]
-    inputs = tuple([Input(each.variable, number, each.name) for number, each in enumerate(entries)])
-    return dce.run(replace(tape, inputs=inputs))
-
-
 def _hoisted(rewriting: Rewriting, region: Region, operands: list[int]) -> tuple[Region, list[int]]:
     """Compute ahead of a loop what is the same in every trip; the loop that is left, with its operands."""
     body, first = region.body, region.first_invariant
@@ -185,7 +179,7 @@ def _hoisted(rewriting: Rewriting, region: Region, operands: list[int]) -> tuple
     ops = tuple([op for op in body.ops if op.result not in inside])
     wanted = {*body.outputs, *(operand for op in ops for operand in op.operands)}
     numbers = [k for k, entry in enumerate(inputs) if k < first or entry.variable in wanted]
-    body = _with_inputs(replace(body, ops=ops, inputs=tuple(inputs)), numbers)
+    body = with_inputs(replace(body, ops=ops, inputs=tuple(inputs)), numbers)
     return replace(region, body=body), [operands[k - 1] for k in numbers[1:]]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from yota.ir.access_maps import viewed
 from yota.ir.extents import at_most
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pattern_shape
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pattern_shape, takes_all
 from yota.ir.semantics import JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.optimize.array_writes import as_slice, covers, is_basic, meet
@@ -18,12 +18,8 @@ _MOST_PIECES = 8
 
 
 def _whole(case: Case) -> int | None:
-    index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
-    if len(index) != len(shape):
-        return None
-    if all(isinstance(e, Slice) and (e.start, e.stop, e.step) == (0, n, 1) for e, n in zip(index, shape, strict=True)):
-        return case.same(case.operands[0])
-    return None
+    is_whole = takes_all(case.keyword("index"), case.type_of(case.operands[0]).shape)
+    return case.same(case.operands[0]) if is_whole else None
 
 
 def _element(case: Case) -> tuple[int, ...] | None:
@@ -230,7 +226,7 @@ def _added_everywhere(case: Case) -> int | None:
     indices = case.keyword("indices")
     if len(case.operands) != len(indices) or len(indices) > _MOST_PIECES or not case.simplifier.derived:
         return None
-    if len(indices) == 1 and indices[0] == tuple(Slice(0, extent) for extent in case.type.shape):
+    if len(indices) == 1 and takes_all(indices[0], case.type.shape):
         return case.operands[0] if case.type_of(case.operands[0]) == case.type else None
     return _joined(case, list(zip(indices, case.operands, strict=True)))
 

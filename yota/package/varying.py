@@ -13,11 +13,12 @@ from yota.emit.names import Names
 from yota.emit.numpy_literals import UNNAMED, by_rows, dtype_argument, dtype_text, scalar
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, with_extents
+from yota.ir.regions import changed
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import Rewriting
 from yota.transform.sizes.evaluation import evaluated
-from yota.transform.sizes.generalise import General, changed
+from yota.transform.sizes.generalise import General
 
 _MOST = 1 << 16
 """Elements of one array that a module may carry."""

@@ -91,20 +91,21 @@ def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 def stacked(rows: Sequence[Any]) -> Any:
     """Stack arrays as rows."""
-    if not is_on_device(rows[0]):
-        return np.stack(rows)
-    from yota.run.machine import cupy as cuda
-
-    return cuda.cupy().stack(rows)
+    return _library(rows[0]).stack(rows)
 
 
 def joined(blocks: Sequence[Any]) -> Any:
     """Concatenate arrays along their first axis."""
-    if not is_on_device(blocks[0]):
-        return np.concatenate(blocks)
+    return _library(blocks[0]).concatenate(blocks)
+
+
+def _library(value: Any) -> Any:
+    """NumPy or CuPy, whichever ``value`` is an array of."""
+    if not is_on_device(value):
+        return np
     from yota.run.machine import cupy as cuda
 
-    return cuda.cupy().concatenate(blocks)
+    return cuda.cupy()
 
 
 def beside(value: Any, other: Any) -> Any:

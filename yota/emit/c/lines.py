@@ -75,10 +75,6 @@ def harmless(text: str) -> str:
     return comment(text)[3:-3] if text else ""
 
 
-def _is_sine(value: Value) -> bool:
-    return value.kind == "apply" and value.data == "sin"
-
-
 class Writer:
     """Writes the values of one region, loop by loop.
 
@@ -106,7 +102,8 @@ class Writer:
             else:
                 found.append(max((found[operand] for operand in value.operands), default=0))
         self.depths = found
-        sines = (depth for value, depth in zip(values.items, found, strict=True) if _is_sine(value))
+        pairs = zip(values.items, found, strict=True)
+        sines = (depth for value, depth in pairs if (value.kind, value.data) == ("apply", "sin"))
         self._has_sine = bool(needs.language["joined"]) and any(sines)
         """Whether there is a sine in a loop, where GCC is not to join it with a cosine."""
         self._deepest = self._all_deepest()

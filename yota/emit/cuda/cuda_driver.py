@@ -214,10 +214,8 @@ class CudaDriver(KernelDriver):
         if variable not in self.layout.stored:
             return text
         dtype = dtype_text(self.tape.types[variable].dtype)
-        return f"{text}.astype({dtype})" if self._is_array(variable) else f"{dtype}({text})"
-
-    def _is_array(self, variable: int) -> bool:
-        return bool(self.tape.types[variable].shape) or variable in self.layout.pointers
+        is_array = self.tape.types[variable].shape or variable in self.layout.pointers
+        return f"{text}.astype({dtype})" if is_array else f"{dtype}({text})"
 
     def _narrowed(self, variable: int) -> list[str]:
         """A statement that gives a result the dtype that it has in memory."""

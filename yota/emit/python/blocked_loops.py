@@ -10,9 +10,10 @@ from yota.emit.python import numpy_calls, totals
 from yota.emit.python.function_plan import Loop, Step, marked
 from yota.emit.python.numpy_arrays import view
 from yota.emit.python.op_call import Call
-from yota.emit.python.workspace import inverse, turned
+from yota.emit.python.workspace import turned
 from yota.ir.tape import Op
 from yota.optimize.array_writes import is_view
+from yota.rules.language.statics import inverse
 from yota.schedule.blocked.units import Member, Unit, copied_whole, first_pieces
 
 if TYPE_CHECKING:

@@ -96,7 +96,8 @@ class Lowering:
             if text in self.opening.sizes:
                 self.texts[each.variable] = text
         taken = (*parameters[: len(parameters) - len(self.made)], *self.opening.sizes)
-        guards = self._guards(self._known() & self._guarded.keys())
+        known = {item.variable for item in tape.inputs} | set(tape.constants)
+        guards = self._guards(known & self._guarded.keys())
         steps = [Step(before=(*self.opening.checks, *self._openings(), *guards))]
         for position, unit in enumerate(self.units):
             steps.append(
@@ -221,9 +222,6 @@ class Lowering:
         line = linecache.getline(place.filename, place.line).strip()
         printable = "".join(character if character.isprintable() else " " for character in line)
         return [f"# {printable[:80]}"] if printable else []
-
-    def _known(self) -> set[int]:
-        return {item.variable for item in self.tape.inputs} | set(self.tape.constants)
 
     def _guards(self, variables: Iterable[int]) -> list[str]:
         """Checks of the guards whose variables have just been computed."""

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from yota.emit.numpy_literals import brackets, dtype_argument, dtype_text, is_whole, shape_text, tuple_text
+from yota.emit.numpy_literals import brackets, dtype_argument, dtype_text, shape_text, tuple_text
 from yota.emit.python.op_call import Call, owner
 from yota.ir import choices
 from yota.ir.catalog import primitive
 from yota.ir.extents import Extent
-from yota.ir.indexing import GATHER
+from yota.ir.indexing import GATHER, takes_all
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
@@ -144,8 +144,7 @@ def view(call: Call) -> str:
 def _takes_rows(call: Call) -> bool:
     """Whether whole rows are gathered, which ``np.take`` does several times faster than brackets (measured)."""
     index, shape = call.op.keyword("index"), call.types[0].shape
-    whole = all(is_whole(entry, extent) for entry, extent in zip(index[1:], shape[1:], strict=False))
-    return len(shape) > 1 and len(index) == len(shape) and index[0] is GATHER and whole and not call.exact
+    return len(shape) > 1 and index[0] is GATHER and takes_all(index[1:], shape[1:]) and not call.exact
 
 
 def _unit_axes(old: tuple[int, ...], shape: tuple[int, ...]) -> list[str] | None:

@@ -105,7 +105,7 @@ def into(call: Call, out: str, *, held: str | None = None) -> list[str]:
         return [cutting(call, out)]
     start, lines = _filling(call, out)
     if not start:
-        return [_append(expression(call, operator=False), f"out={out}")]
+        return [f"{expression(call, operator=False)[:-1]}, out={out})"]
     if start == "copy":
         return lines if held == call.operands[0] else [f"np.copyto({out}, {call.operands[0]})", *lines]
     return [f"{out}.fill(0)", *lines] if start == "zeros" else lines
@@ -210,10 +210,6 @@ def _joined(call: Call) -> str:
     if call.op.access == AccessMap.STACK and call.type.ndim == 1:
         return f"np.array([{', '.join(call.operands)}]{dtype_argument(call.type.dtype)})"
     return f"np.{call.op.name}({tuple_text(call.operands)}, axis={axis})"
-
-
-def _append(text: str, argument: str) -> str:
-    return f"{text[:-1]}, {argument})"
 
 
 def python_type(type: TensorType) -> str:

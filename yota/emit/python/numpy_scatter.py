@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from yota.emit.numpy_literals import brackets, is_whole, tuple_text
+from yota.emit.numpy_literals import brackets, tuple_text
 from yota.emit.python.op_call import Call, owner
 from yota.ir.access_maps import pieces
-from yota.ir.indexing import GATHER, NEWAXIS, Index, pattern_shape
+from yota.ir.indexing import GATHER, NEWAXIS, Index, pattern_shape, takes_all
 from yota.ir.types import TensorType
 from yota.optimize.array_writes import meet
 
@@ -86,8 +86,7 @@ def _gathered_addition(
     shapes = {array.shape for _, array in arrays}
     spread = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     leading = all(entry is GATHER for entry in index[:count])
-    whole = all(is_whole(entry, extent) for entry, extent in zip(index[count:], shape[count:], strict=False))
-    usual = leading and whole and len(index) == len(shape) and type.shape == spread + shape[count:]
+    usual = leading and takes_all(index[count:], shape[count:]) and type.shape == spread + shape[count:]
     alike = type.shape == pattern_shape(index, [array.shape for _, array in arrays], shape) and call.rows is None
     if call.type.size and ":" in place and alike and not usual:
         places = f"np.arange({math.prod(shape)!s}).reshape({', '.join(map(str, shape))}){place}"

@@ -12,6 +12,7 @@ from yota.emit.numpy_literals import dtype_argument
 from yota.emit.python.formatting import LONGEST, wrapped
 from yota.emit.python.function_plan import Buffer, Workspace
 from yota.emit.python.storage import Storage
+from yota.rules.language.statics import inverse
 
 _KEPT = ((1 << 26, 4), (1 << 30, 1), (math.inf, 0))
 """How many workspaces may wait for the next call, by their size in bytes."""
@@ -68,8 +69,3 @@ def turned(text: str, order: tuple[int, ...]) -> str:
     if order == (1, 0):
         return f"{text}.T"
     return f"{text}.transpose({', '.join(map(str, order))})"
-
-
-def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
-    """The order that undoes ``order``."""
-    return tuple(order.index(axis) for axis in range(len(order)))

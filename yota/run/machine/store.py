@@ -86,7 +86,7 @@ class Store:
     def get(self, key: str, make: Callable[[Path], None], suffix: str = ".so") -> Path:
         """The file of ``key``; if it is missing or damaged, ``make`` writes it to the path that it receives."""
         name = f"{key}{suffix}"
-        places = [spare.path / name for spare in _spares_of(self.path)]
+        places = [_spares[self.path].path / name] if self.path in _spares else []
         for place in places if self._refused else [self.path / name, *places]:
             if _is_whole(place):
                 with contextlib.suppress(OSError):
@@ -187,11 +187,6 @@ class Store:
 
 _spares: dict[Path, Store] = {}
 _sparing = threading.Lock()
-
-
-def _spares_of(path: Path) -> tuple[Store, ...]:
-    """The temporary store that replaces the one at ``path``, if there is one."""
-    return (_spares[path],) if path in _spares else ()
 
 
 def _spare(path: Path, reason: str) -> Store:

@@ -200,12 +200,9 @@ def source_blocks(ops: Iterable[Op]) -> tuple[SourceBlock, ...]:
             if other.filename == place.filename and first <= other.line <= last
         }
         done.update(other for other, _ in inside.values())
-        found.append(SourceBlock(_title(place), tuple(_rows(place, first, last, inside))))
+        title = f"{place.function} in {relative(Path(place.filename))}"
+        found.append(SourceBlock(title, tuple(_rows(place, first, last, inside))))
     return tuple(found)
-
-
-def _title(place: Location) -> str:
-    return f"{place.function} in {relative(Path(place.filename))}"
 
 
 def _extent(place: Location) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from yota.errors import DifferentiationError, MissingRuleError, RuleError, TracingError
 from yota.ir.catalog import item_of, primitive
-from yota.ir.indexing import Slice
+from yota.ir.indexing import takes_all
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
@@ -66,7 +66,11 @@ def _by_rule(
     _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     if rule.kind == "elementwise":
         return _elementwise(builder, registry, rule, parameter, names, adjoints)
-    if op.semantics.access is AccessMap.WRITE and position == 0 and _is_whole(op, builder.types[op.result].shape):
+    if (
+        op.semantics.access is AccessMap.WRITE
+        and position == 0
+        and takes_all(op.keyword("index"), builder.types[op.result].shape)
+    ):
         return None
     for number in adjoints:
         _refuse(rule, parameter, rule.adjoints.get(rule.results[number]), rule.results[number])
@@ -77,7 +81,7 @@ def _by_rule(
             f"    d[{parameter.name}] = ..."
         )
     _refuse(rule, parameter, body)
-    if _is_zero(body):
+    if getattr(body, "value", None) == 0:
         return None
     for number, result in enumerate(rule.results):
         names[f"d[{result}]"] = adjoints.get(number, Absent(_type(builder, op, number)))
@@ -98,11 +102,6 @@ def _by_rule(
             f"    d[{parameter.name}] = reshape(..., shape=shape({parameter.name}))"
         )
     return handle
-
-
-def _is_whole(op: Op, shape: tuple[int, ...]) -> bool:
-    """Whether a write leaves nothing of the array that it goes into."""
-    return tuple(op.keyword("index")) == tuple(Slice(0, extent) for extent in shape)
 
 
 def _place(builder: TapeBuilder, rule: Rule, parameter: Parameter, op: Op) -> str:
@@ -267,10 +266,6 @@ def _refuse_extents(rule: Rule, shapes: Sequence[tuple[int, ...]]) -> None:
                 f"({rule.file}:{rule.line}) is for Array[{wanted}]. Write a name in the place of the extent, if the "
                 "rule holds for any."
             )
-
-
-def _is_zero(body: Expression) -> bool:
-    return getattr(body, "value", None) == 0
 
 
 class _Names(dict[str, Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from yota.errors import ArgumentError
 from yota.ir.extents import Extent, with_extents
 from yota.ir.location import Location
 from yota.ir.plain_text import visible
-from yota.ir.regions import Region
+from yota.ir.regions import Region, changed
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import Record
@@ -48,16 +48,6 @@ class General:
     tape: Tape
     constants: Mapping[int, str]
     cases: Sequence[Tape]
-
-
-def changed(tape: Tape, change: Callable[[Extent], int]) -> Tape:
-    """The tape with what ``change`` makes of extents."""
-    distinct = {id(type): type for type in tape.types.values()}
-    known = {each: with_extents(type, change) for each, type in distinct.items()}
-    types = {variable: known[id(type)] for variable, type in tape.types.items()}
-    ops = tuple(replace(op, static=with_extents(op.static, change)) for op in tape.ops)
-    guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in tape.guards)
-    return replace(tape, types=types, ops=ops, guards=guards)
 
 
 def at_size(tape: Tape, size: Mapping[str, int]) -> Tape:

@@ -78,14 +78,11 @@ def _in_turn(matrix: Any, least: int) -> Colours | None:
     """Periodic colours, which suit banded matrices; None if they need many more colours."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     for number in range(max(1, least), max(1, least) + _FURTHER):
-        colours = matrix.indices % number
-        if matrix.shape[0] * number <= _MOST_COUNTS and _is_apart(rows, colours, matrix.shape[0], number):
+        if matrix.shape[0] * number > _MOST_COUNTS:
+            break
+        if np.max(np.bincount(rows * number + matrix.indices % number), initial=0) <= 1:
             return np.arange(matrix.shape[1]) % number
     return None
-
-
-def _is_apart(rows: Any, colours: Any, count: int, number: int) -> bool:
-    return bool(np.max(np.bincount(rows * number + colours, minlength=1), initial=0) <= 1)
 
 
 def _neighbours(matrix: Any, most: int) -> Any:

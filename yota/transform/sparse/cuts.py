@@ -61,7 +61,8 @@ def cuts(tape: Tape, result: int, by: int, known: Known) -> Iterator[Cut]:
         inside = _split(tape, result, places, wide=wide)
         if wide and not inside.stretched:
             return
-        origins = [_stretched(places[each], tape.types[each].shape, shape) for each, shape in inside.copies]
+        copied = [(places[each].reshape(tape.types[each].shape), wide) for each, wide in inside.copies]
+        origins = [np.broadcast_to(*each).ravel() for each in copied]
         moves = np.concatenate(origins) if origins else np.zeros(0, np.int64)
         inner = tuple(inside.copies.values())
         seen: set[tuple[int, ...]] = set()
@@ -197,7 +198,3 @@ def _split_sums(tape: Tape, result: int, moving: Mapping[int, Sequence[int]], kn
         if op.result in joining or not is_sum or several.issuperset(operands):
             split.add(op.result)
     return split
-
-
-def _stretched(places: np.ndarray, shape: tuple[int, ...], wide: tuple[int, ...]) -> np.ndarray:
-    return np.broadcast_to(places.reshape(shape), wide).ravel()

@@ -38,12 +38,16 @@ def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any], most: i
 
 def patterns(tape: Tape, results: Sequence[int], by: Sequence[int], known: Known, most: int) -> Any:
     """The pattern of ``results`` by ``by``; intermediate patterns have up to ``most`` entries."""
-    sizes = [tape.types[each].size for each in by]
-    ends = np.cumsum([0, *sizes])
-    whole = library().eye_array(int(ends[-1]), dtype=bool, format="csr")
-    starts = {each: whole[begin:end] for each, begin, end in zip(by, ends, ends[1:], strict=False)}
+    starts, ends = _units(tape, by)
     found = _of_all(tape, results, starts, known, most)
     return _stacked([found.get(each, _nothing(tape.types[each].size, ends[-1])) for each in results])
+
+
+def _units(tape: Tape, variables: Sequence[int]) -> tuple[dict[int, Any], Any]:
+    """Rows of an identity matrix for the elements of each variable, and where they start and end."""
+    ends = np.cumsum([0, *(tape.types[each].size for each in variables)])
+    whole = library().eye_array(int(ends[-1]), dtype=bool, format="csr")
+    return {each: whole[begin:end] for each, begin, end in zip(variables, ends, ends[1:], strict=False)}, ends
 
 
 def _of_all(tape: Tape, results: Sequence[int], found: dict[int, Any], known: Known, most: int) -> dict[int, Any]:
@@ -75,9 +79,7 @@ def _looped(tape: Tape, op: Op, found: Mapping[int, Any], known: Known, most: in
     body, carries, trips = region.body, region.carries, region.trips or 0
     inputs, invariant = [entry.variable for entry in body.inputs[1:]], region.first_invariant - 1
     sizes = [body.types[each].size for each in inputs]
-    ends = np.cumsum([0, *sizes])
-    whole = library().eye_array(int(ends[-1]), dtype=bool, format="csr")
-    own = {each: whole[begin:end] for each, begin, end in zip(inputs, ends, ends[1:], strict=False)}
+    own, ends = _units(body, inputs)
     outer = dict(zip(inputs[invariant:], op.operands[invariant:], strict=True))
     inside = Known(body, {each: known.peek(operand) for each, operand in outer.items() if operand in known})
     patterns = _of_all(body, body.outputs, own, inside, most)
