@@ -177,11 +177,17 @@ def test_a_variable_between_equal_bounds_follows_them():
 
 def test_units_are_not_taken_for_bounds():
     """A minimum of size 1e-9 is not at the bound zero."""
-    ends = {"bounds": (0, np.inf), "x_scale": [1e-9, 1.0]}
-    fit = lambda r: optimize.least_squares(
-        lambda x: np.array([x[0] / 1e-9 - r, x[1] - x[0] / 1e-9]), [2e-9, 0.4], **ends
+    matrix, right, units = (
+        np.array([[1.0, 0.0], [-1.0, 1.0], [1.0, 1.0]]),
+        np.array([1.0, 0.0, 1.9]),
+        np.array([1e-9, 1]),
     )
-    np.testing.assert_allclose(yota.jacobian(lambda r: fit(r).x)(1.0), [1e-9, 1.0], rtol=1e-6)
+
+    def fit(r):
+        rest = lambda x: matrix @ (x / units) - r * right
+        return optimize.least_squares(rest, [2e-9, 0.4], bounds=(0, np.inf), x_scale=units).x
+
+    np.testing.assert_allclose(yota.jacobian(fit)(1.0), np.linalg.pinv(matrix) @ right * units, rtol=1e-9)
 
 
 def test_bounds_that_a_method_leaves_out():
@@ -312,6 +318,18 @@ def test_solvers_that_end_just_before_a_bound():
     ):
         slope = yota.gradient(lambda a, search=search: search(lambda x: (x - a) ** 2))
         assert (slope(1.005), slope(1.3), slope(0.9)) == (0.0, 0.0, pytest.approx(1.0))
+
+
+def test_a_minimum_near_a_bound_that_a_coarse_search_misses():
+    """The gradient where the search ends points to the bound, or away from it."""
+    function, coarse = (
+        lambda x: np.cosh(x) + 0.3 * x**3,
+        {"bounds": (0, 1), "method": "bounded", "options": {"xatol": 1e-3}},
+    )
+    search = lambda a: optimize.minimize_scalar(lambda x: function(x - a), **coarse)
+    ends = np.linspace(4e-4, 9e-4, 6)
+    assert {np.sign(search(a).x - a) for a in ends} == {-1, 1}
+    np.testing.assert_allclose([yota.gradient(lambda a: search(a).x)(a) for a in ends], 1.0)
 
 
 def test_calls_by_keyword_and_functions_that_give_slopes():
