@@ -18,7 +18,7 @@ from yota.optimize.polynomials.symbolic import optimise
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments, function_of, positional
 from yota.run.derivatives.calling import Derivative, form_of
-from yota.run.derivatives.differentiated import Differentiated
+from yota.run.derivatives.differentiated import Differentiated, Forms
 from yota.run.derivatives.inside import inside, record
 from yota.run.derivatives.value_only import Values
 from yota.run.gradient_layout import Layout
@@ -188,12 +188,7 @@ class Points(Values):
         return recorded
 
     def derived(
-        self,
-        recorded: Recording,
-        arguments: Arguments,
-        layout: Layout,
-        forms: Sequence[ResultForm] = (),
-        target: Target | None = None,
+        self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None
     ) -> Gradient:
         """The tape over all points, from a recording of one point."""
         target, axes = target or self.target, self._axes(arguments)

@@ -161,12 +161,7 @@ def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Call
 
 
 def _matrix(
-    f: Callable[..., Any],
-    wrt: int | str | tuple[int | str, ...],
-    wanted: Wanted,
-    target: Target,
-    dynamic: Dynamic,
-    what: str,
+    f: Callable[..., Any], wrt: int | str | Places, wanted: Wanted, target: Target, dynamic: Dynamic, what: str
 ) -> Callable[..., Any]:
     if is_batched(f):
         plain = Target(strict=target.strict)

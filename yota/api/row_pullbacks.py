@@ -37,14 +37,7 @@ class Rows:
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        position: int,
-        wanted: Wanted,
-        target: Target,
-        *,
-        dynamic: Dynamic,
-        size: int,
+        self, function: Callable[..., Any], position: int, wanted: Wanted, target: Target, dynamic: Dynamic, size: int
     ) -> None:
         if wanted.sparse:
             name = name_of(function)

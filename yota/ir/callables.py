@@ -48,13 +48,7 @@ class Derived:
     front: the object that the user holds: the callable itself, or its dispatcher.
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        function: Callable[..., Any] | None,
-        what: str = "",
-        call: Any = None,
-    ) -> None:
+    def __init__(self, recipe: Recipe, function: Callable[..., Any] | None, what: str = "", call: Any = None) -> None:
         self.front: Any = self
         self.recipe, self._call, self._what = recipe, call, what
         self.__name__ = self.__qualname__ = recipe[0].__name__

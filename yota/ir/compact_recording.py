@@ -246,11 +246,7 @@ class Recorder(TapeBuilder):
         self._repeating = Repeating((), ())
 
     def emit(
-        self,
-        primitive: Primitive,
-        operands: Iterable[int],
-        static: Keywords = (),
-        type: TensorType | None = None,
+        self, primitive: Primitive, operands: Iterable[int], static: Keywords = (), type: TensorType | None = None
     ) -> int:
         """Append an op; its type is inferred by default."""
         if not (type and isinstance(static, tuple) and isinstance(operands, tuple)):

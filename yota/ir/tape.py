@@ -242,11 +242,7 @@ class TapeBuilder:
         return variable
 
     def emit(
-        self,
-        primitive: Primitive,
-        operands: Iterable[int],
-        static: Keywords = (),
-        type: TensorType | None = None,
+        self, primitive: Primitive, operands: Iterable[int], static: Keywords = (), type: TensorType | None = None
     ) -> int:
         """Append an op; its type is inferred by default."""
         operands, pairs, type = self.completed(primitive, operands, static, type)

@@ -12,7 +12,7 @@ from yota.errors import TapeError
 from yota.ir.catalog import primitive
 from yota.ir.infer import infer
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Op, TapeBuilder
+from yota.ir.tape import Keywords, Op, TapeBuilder
 from yota.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -67,11 +67,7 @@ class Case:
         return first if uniform else None
 
     def make(
-        self,
-        name: str | Primitive,
-        operands: Iterable[int],
-        static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
-        type: TensorType | None = None,
+        self, name: str | Primitive, operands: Iterable[int], static: Keywords = (), type: TensorType | None = None
     ) -> int:
         """Put another op in place, simplified in its turn."""
         built = primitive(name) if isinstance(name, str) else name

@@ -7,7 +7,7 @@ in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from yota.errors import TapeError
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Keywords, Op, Tape
 from yota.ir.types import TensorType
 from yota.optimize import cse
 from yota.optimize.rewrite import Rewriting
@@ -134,12 +134,7 @@ class _Inliner:
         self._rewriting, self._wanted = rewriting, wanted
         self._depth = 0
 
-    def emit(
-        self,
-        primitive: Primitive,
-        operands: Iterable[int],
-        static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
-    ) -> Any:
+    def emit(self, primitive: Primitive, operands: Iterable[int], static: Keywords = ()) -> Any:
         if primitive.expand is None or not self._wanted(primitive):
             return self._rewriting.emit(primitive, operands, static)
         if self._depth == _DEEPEST:

@@ -12,12 +12,7 @@ from yota.optimize import loop_bodies as loops
 
 
 def passes(
-    *,
-    strict: bool = False,
-    inlined: bool = True,
-    compiled: bool = False,
-    looped: bool = False,
-    values: int | None = 1,
+    *, strict: bool = False, inlined: bool = True, compiled: bool = False, looped: bool = False, values: int | None = 1
 ) -> tuple[tuple[str, Rewrite], ...]:
     """Names and passes in order; what unrolling brings to light is simplified again."""
     algebra: tuple[tuple[str, Rewrite], ...] = (
@@ -33,10 +28,7 @@ def passes(
         *shared,
         *algebra,
         ("powers", lambda tape: powers.run(tape, strict=strict, values=values)),
-        (
-            "scalarize",
-            lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped, values=values),
-        ),
+        ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled, looped=looped, values=values)),
         *algebra,
     )
 

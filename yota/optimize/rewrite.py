@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Keywords, Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
 COPY = primitive("positive")
@@ -142,11 +142,7 @@ class Rewriting:
         return found
 
     def emit(
-        self,
-        name: str | Primitive,
-        operands: Iterable[int],
-        static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
-        type: TensorType | None = None,
+        self, name: str | Primitive, operands: Iterable[int], static: Keywords = (), type: TensorType | None = None
     ) -> int:
         """Append an op on variables of the tape that is being made."""
         return self.builder.emit(primitive(name) if isinstance(name, str) else name, operands, static, type)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -110,11 +110,7 @@ def _in_blas_order(letters: str, batch: list[str]) -> bool:
 
 
 def _arranged(
-    looks: _Looks,
-    operand: int,
-    letters: str,
-    groups: tuple[list[str], list[str], list[str]],
-    extents: Mapping[str, int],
+    looks: _Looks, operand: int, letters: str, groups: Sequence[list[str]], extents: Mapping[str, int]
 ) -> int:
     """The operand with the axes of each group side by side; the last two groups as one axis each."""
     batch, one, two = groups

@@ -70,13 +70,7 @@ class _Carry:
 
 
 def plan_loop(
-    op: Op,
-    types: Mapping[int, TensorType],
-    name: str,
-    needs: Needs,
-    *,
-    whole: bool = False,
-    sizes: Sequence[str] = (),
+    op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, *, whole: bool = False, sizes: Sequence[str] = ()
 ) -> LoopKernel | None:
     """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`."""
     region: Region = op.keyword("region")

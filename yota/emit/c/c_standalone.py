@@ -129,10 +129,7 @@ class _Function:
         self.inputs, self.language, tape = inputs, shared.needs.language, plan.tape
         made = [each.name for each in sizes.made]
         self.names = self.language.names(name, [*inputs, *results, *made, *sizes.names])
-        self.tape, self.texts = (
-            tape,
-            dict(zip((entry.variable for entry in tape.inputs), [*inputs, *made], strict=True)),
-        )
+        self.tape, self.texts = tape, dict(zip((each.variable for each in tape.inputs), [*inputs, *made], strict=True))
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.memory: list[int] = []

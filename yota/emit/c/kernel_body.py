@@ -31,26 +31,21 @@ _MOST = 1 << 22
 
 
 def check_kernel(
-    tape: Tape,
-    group: Group,
-    pulled: Sequence[Pulled],
-    axes: Sequence[int],
-    cleared: Callable[[Root], bool] | None,
-    strided: Iterable[int] = (),
+    body: BodyWriter, axes: Sequence[int], cleared: Callable[[Root], bool] | None, strided: Iterable[int] = ()
 ) -> None:
     """Refuse a kernel whose loops leave elements out, write one twice, or read what they write.
 
     A result whose elements are written once each has no element that two threads write.
 
-    pulled: all boxes.
     axes: the loops that are left when some were merged into the next one.
     cleared: whether a root's result, or each thread's part of it, is cleared and then added to. None where totals are
         merged in other ways, which are not looked at.
     strided: variables that do not lie in C order.
     Raises ScheduleError if it is one.
     """
-    _check_reads(tape, group, pulled, frozenset(strided))
-    for root in group.roots:
+    tape, pulled = body.tape, body.pulled
+    _check_reads(tape, body.group, pulled, frozenset(strided))
+    for root in body.group.roots:
         sinks = [(box, sink, pull) for box, pull, each in pulled for sink in each if sink.root is root]
         for box, sink, pull in sinks:
             _check_inside(tape, "writes", root.variable, sink.offset, {**pull.bounds, **dict(enumerate(box))})
@@ -144,7 +139,7 @@ class BodyWriter(Frame):
         else:
             self.statements = self._straight()
         if is_on():
-            check_kernel(self.tape, self.group, self.pulled, self.axes, self._is_cleared)
+            check_kernel(self, self.axes, self._is_cleared)
 
     def _pull_all(self) -> None:
         """Find the values at the points of each box, and the loops that are left."""

@@ -48,15 +48,7 @@ class CudaBody(BodyWriter):
     """
 
     def __init__(
-        self,
-        plan: Schedule,
-        group: Group,
-        names: Names,
-        needs: Needs,
-        *,
-        layout: Layout,
-        threads: int,
-        open: bool = False,
+        self, plan: Schedule, group: Group, names: Names, needs: Needs, *, layout: Layout, threads: int, open: bool
     ) -> None:
         super().__init__(plan, group, names, needs, layout.tables)
         self.layout, self.threads, self.open, self.strides = layout, threads, open, layout.strides
@@ -70,7 +62,7 @@ class CudaBody(BodyWriter):
         """Write all regions."""
         self._pull_all()
         if is_on():
-            check_kernel(self.tape, self.group, self.pulled, (), None, self.strides)
+            check_kernel(self, (), None, self.strides)
         inside = self.layout.inside
         self.places = {each: extent for each, extent in self.places.items() if each not in inside}
         self.memory.places = self.places

@@ -69,12 +69,7 @@ def _entries(index: Index) -> list[object]:
 
 
 def _turned(
-    rewriting: Rewriting,
-    piece: int,
-    index: Index,
-    spread: tuple[int, ...],
-    lengths: tuple[int, ...],
-    dtype: np.dtype[np.generic],
+    rewriting: Rewriting, piece: int, index: Index, spread: Sequence[int], lengths: Sequence[int], dtype: np.dtype[Any]
 ) -> int:
     """The piece with the axes of the index arrays first, in the dtype of the result."""
     if rewriting.type(piece).dtype != dtype:

@@ -53,12 +53,7 @@ class FileWriter:
     tables_in: Language | None = None
     """The language that tables of constants are written in, if that is another one."""
 
-    def __init__(
-        self,
-        request: Request,
-        subject: Subject,
-        sizes: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, request: Request, subject: Subject, sizes: tuple[str, ...] = ()) -> None:
         self.request, self.subject, self.sizes = request, subject, sizes
         self.language = language_of(request.target)
         self.file_names = self.language.file_names()
@@ -190,15 +185,13 @@ class FunctionWriter(FileWriter):
         leaves, tape, name = self.subject.layout.wanted, found.tape, self._name("value_and_gradient")
         names = self.names(name)
         (value,), slopes = self.values(self.subject.tape, names), self.gradients(names)
-        present = [variable is not None for variable in found.variables]
-        computed = [slope for slope, there in zip(slopes, present, strict=True) if there]
-        zeros = self.language.printed([self._cleared(slope) for slope in slopes if slope not in computed])
+        cleared = [slope for slope, variable in zip(slopes, found.variables, strict=True) if variable is None]
         if self._is_short:
-            given = [leaf for leaf, there in zip(leaves, present, strict=True) if there]
+            given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
             tape = short_gradient(tape, given, registry(), self.subject.call.search)
         by = ", ".join(self.inputs[leaf].name for leaf in leaves)
         summary, results = f"Value of {self.title} and its gradient by {by}.", [value, *slopes]
-        self._add(name, summary, tape, self.inputs, results, computed=[value, *computed], opening=zeros)
+        self._add(name, summary, tape, self.inputs, results, cleared=cleared)
         called = [*self.sizes, *(each.name for each in self.inputs), f"&{value.name}", *(each.name for each in slopes)]
         lines = (f"{value.kind.removesuffix('*')}{value.name};", *filled(f"return {name}({', '.join(called)});"))
         parameters = (*self.inputs, *slopes)
@@ -271,18 +264,17 @@ class FunctionWriter(FileWriter):
         inputs: Sequence[Parameter],
         results: Sequence[Parameter],
         *,
-        computed: Sequence[Parameter] | None = None,
-        opening: Sequence[str] = (),
+        cleared: Sequence[Parameter] = (),
         public: bool = True,
     ) -> None:
         """A function with a body of its own."""
         strict, sizes, parameters = self.request.strict, self._made(tape), (*inputs, *results)
         taken = [each.name for each in inputs]
-        given = [each.name for each in (results if computed is None else computed)]
+        given = [each.name for each in results if each not in cleared]
         tape = run(inline.run(tape, strict=True, alone=not strict), strict=strict)
         body = body_of(tape, name, taken, given, self.shared, strict=strict, sizes=sizes)
         text = self._documented(summary, parameters, body.operations) if public else ()
-        lines = _indented([*opening, *body.lines])
+        lines = _indented([*self.language.printed(map(self._cleared, cleared)), *body.lines])
         found = Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates, body.looks)
         self._put(replace(found, memory=body.memory))
 

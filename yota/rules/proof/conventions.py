@@ -28,7 +28,7 @@ def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
     places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
     for result, name in partials.moving(rule, registry):
         errors = ((point, partial(kink_error, rule, result, name, point, registry)) for point in places)
-        yield from _told(rule, result, name, law, 1e-12, errors)
+        yield from _told(rule, partials.named(rule, result, name), law, 1e-12, errors)
 
 
 def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -41,21 +41,15 @@ def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
             (point, partial(end_error, rule, result, name, point, inwards.get(name, 0), registry))
             for point, inwards in edges(rule, registry)
         )
-        yield from _told(rule, result, name, "ends, slope from inside", 1e-9, errors)
+        yield from _told(rule, partials.named(rule, result, name), "ends, slope from inside", 1e-9, errors)
 
 
 def _told(
-    rule: Rule,
-    result: str,
-    name: str,
-    law: str,
-    tolerance: float,
-    errors: Iterable[tuple[Point, Callable[[], float | None]]],
+    rule: Rule, label: str, law: str, tolerance: float, errors: Iterable[tuple[Point, Callable[[], float | None]]]
 ) -> Iterator[Finding]:
     """The finding on the largest error; none where none could be told."""
     cases = ((partials.shown(point), error) for point, error in errors)
     skipped = (digits.NotPreciseError, RuleError, *digits.FAULTS)
-    label = partials.named(rule, result, name)
     found = measured(rule, label, law, tolerance, cases, skipped=skipped, otherwise="no point tells anything")
     if found.error:
         yield found

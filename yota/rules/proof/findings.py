@@ -76,15 +76,7 @@ class Report:
 
 
 def finding(
-    rule: Rule,
-    argument: str,
-    law: str,
-    error: float,
-    tolerance: float,
-    *,
-    unit: str = "",
-    place: str = "",
-    note: str = "",
+    rule: Rule, argument: str, law: str, error: float, tolerance: float, *, unit: str = "", place: str = ""
 ) -> Finding:
     """A measured finding: it holds if ``error`` is a number of at most ``tolerance``."""
     shown = f"{error:.1f} ulp" if unit == "ulp" and error < 1e4 else f"{error:.1e}{f' {unit}' if unit else ''}"
@@ -92,7 +84,7 @@ def finding(
         # Far below, it is the rounding of the oracle's own that is seen.
         shown = f"< {tolerance / 1000:.0e}"
     held = not math.isnan(error) and error <= tolerance
-    return Finding(rule.name, argument, law, shown if error else "0", _where(rule, place), held, note, error)
+    return Finding(rule.name, argument, law, shown if error else "0", _where(rule, place), held, measured=error)
 
 
 def measured(

@@ -213,36 +213,25 @@ def without_effect(mutant: Mutant, rule: Rule, known: Registry) -> str:
     allowed = max(partials.allowance(rule)[0] * 2.0**-52, 1e-12)
     result, name = (part.strip() for part in mutant.left[2:-1].split(","))
     inside, outside = _telling(rule, result, name, known)
-    if _differ(mutant.rule, rule, name, result, inside, known, allowed, may_be_nan=False):
-        return ""
-    if _differ(mutant.rule, rule, name, result, outside, known, allowed, may_be_nan=True):
+
+    def slopes(point: Any) -> list[Any]:
+        return [np.asarray(trials.partial(each, name, point, known, result)) for each in (mutant.rule, rule)]
+
+    if any(_differ(slopes, places, allowed, may_be_nan=places is outside) for places in (inside, outside)):
         return ""
     return f"the same within {allowed:.0e} at {len(inside)} points, and the same or not a number at {len(outside)} ends"
 
 
-def _differ(
-    wrong: Rule,
-    rule: Rule,
-    name: str,
-    result: str,
-    places: list[Point],
-    known: Registry,
-    allowed: float,
-    *,
-    may_be_nan: bool,
-) -> bool:
+def _differ(slopes: Callable[[Any], list[Any]], places: list[Point], allowed: float, *, may_be_nan: bool) -> bool:
     """Whether two versions of a partial are apart by more than is allowed at some point."""
     if not places:
         return False
     points = {each: np.array([place[each] for place in places]) for each in places[0]}
     try:
-        given = points if len(places) > 1 else doubles(places[0])
-        one, other = (np.asarray(trials.partial(each, name, given, known, result)) for each in (wrong, rule))
+        one, other = slopes(points if len(places) > 1 else doubles(places[0]))
     except FAULTS:
         # A function may refuse an array, or some of its elements.
-        return len(places) > 1 and any(
-            _differ(wrong, rule, name, result, [each], known, allowed, may_be_nan=may_be_nan) for each in places
-        )
+        return len(places) > 1 and any(_differ(slopes, [each], allowed, may_be_nan=may_be_nan) for each in places)
     with np.errstate(all="ignore"):
         close = abs(one - other) <= allowed * np.maximum(abs(other), 1e-280)
     return bool(np.any(np.isfinite(other) & ~close & ~(may_be_nan & np.isnan(one))))

@@ -127,7 +127,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
             if differentiable(rule, columns, number):
                 slopes += [(result, name, each) for name, each in _slopes(rule, columns, registry, number)]
     except (YotaError, *digits.FAULTS) as fault:
-        yield finding(rule, "", law, math.inf, 0.0, note=str(fault).splitlines()[0])
+        yield replace(finding(rule, "", law, math.inf, 0.0), note=str(fault).splitlines()[0])
         return
     for result, name, values in slopes:
         label, mend = named(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"

@@ -137,7 +137,7 @@ def _mixed(tape: Tape, leaf: int, known: Registry) -> Iterator[Tape]:
         if entries is None:
             continue
         places = {(row, 0): entry[ALONG] for row, entry in enumerate(entries) if ALONG in entry}
-        product = dense(builder, places, (len(rows), 1), type.shape, type.dtype)
+        product = dense(builder, places, (len(rows), 1), type)
         yield dce.run(builder.finish([product]))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.types import TensorType
 from yota.optimize import dce, pipeline
 from yota.optimize.polynomials.symbolic import forms, search
 from yota.rules.registry import Registry
@@ -110,13 +111,13 @@ def _matrices(
     outputs = _values(builder, tape, rows, shape) if wanted.with_value else []
     dtype = dtype_of(tape, rows, by)
     size = len(rows), tape.types[by].size
-    whole = (*shape, *tape.types[by].shape)
+    whole = TensorType(dtype, (*shape, *tape.types[by].shape))
     for order in orders(steps):
         found = steps.entries(order, _MOST_OPERATIONS)
         places = {} if found is None else _places(found, columns, symmetric=wanted.order == 2)
         if found is None or len(places) > _MOST_ENTRIES:
             return
-        matrix = listed(builder, places, dtype) if wanted.sparse else dense(builder, places, size, whole, dtype)
+        matrix = listed(builder, places, dtype) if wanted.sparse else dense(builder, places, size, whole)
         made = dce.run(builder.finish([*outputs, matrix]))
         filled = sorted(places)
         yield Entries(made, size, tuple([row for row, _ in filled]), tuple([column for _, column in filled]))

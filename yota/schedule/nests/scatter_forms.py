@@ -142,12 +142,7 @@ def _interleaved(
 
 
 def _typed(
-    rewriting: Rewriting,
-    name: str,
-    operands: tuple[int, ...],
-    static: dict[str, Any],
-    like: int,
-    shape: tuple[int, ...],
+    rewriting: Rewriting, name: str, operands: Sequence[int], static: dict[str, Any], like: int, shape: tuple[int, ...]
 ) -> int:
     """Append an op whose result has the dtype of ``like``."""
     kind = replace(rewriting.type(like), shape=shape, weak=False)

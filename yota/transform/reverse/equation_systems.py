@@ -37,15 +37,7 @@ _RESTART, _CYCLES = 100, 20
 
 
 def divided(
-    name: str,
-    at: Reversal,
-    tape: Tape,
-    given: Sequence[int],
-    equation: int,
-    slope: int,
-    solve: str,
-    *,
-    elementwise: bool,
+    name: str, at: Reversal, tape: Tape, given: Sequence[int], equation: int, slope: int, solve: str, elementwise: bool
 ) -> int:
     """Minus ``slope``, the adjoint of a solution, divided by the derivative of the equation that it solves.
 

@@ -68,7 +68,7 @@ class Implicit:
                 slope = more if slope is None else builder.emit(primitive("add"), (slope, more))
         if slope is not None and wrt:
             equation = inlined.outputs[0]
-            weight = divided(name, at, self.tape, given, equation, slope, self.solve, elementwise=self.elementwise)
+            weight = divided(name, at, self.tape, given, equation, slope, self.solve, self.elementwise)
             rest = list(at.reverse(inlined, builder, {equation: weight}, wrt, at.registry))
             if not any(total is not None for total in rest):
                 # The solution stays where it is, if it is a regular one: the check is part of the zero.

@@ -65,7 +65,7 @@ def _by_rule(
         return None
     _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     if rule.kind == "elementwise":
-        return _elementwise(builder, registry, rule, parameter, names, adjoints)
+        return _elementwise(builder, registry, parameter, names, adjoints)
     if (
         op.semantics.access is AccessMap.WRITE
         and position == 0
@@ -170,7 +170,7 @@ def _direct_partial(builder: TapeBuilder, registry: Registry, op: Op, position: 
     _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     if rule.kind != "elementwise" or len(rule.results) > 1:
         return None
-    return _partial(builder, registry, rule, parameter, names, 0)
+    return _partial(builder, registry, parameter, names, 0)
 
 
 def _rule(builder: TapeBuilder, registry: Registry, op: Op) -> Rule:
@@ -181,27 +181,21 @@ def _rule(builder: TapeBuilder, registry: Registry, op: Op) -> Rule:
     return rule
 
 
-def _partial(
-    builder: TapeBuilder, registry: Registry, rule: Rule, parameter: Parameter, names: _Names, number: int
-) -> int:
+def _partial(builder: TapeBuilder, registry: Registry, parameter: Parameter, names: _Names, number: int) -> int:
     """The partial of one result."""
+    rule = names.rule
     found = registry.partial(rule, parameter.name, rule.results[number])
     _refuse(rule, parameter, found, rule.results[number])
     return _handle(builder, expand(found, names, builder, registry))
 
 
 def _elementwise(
-    builder: TapeBuilder,
-    registry: Registry,
-    rule: Rule,
-    parameter: Parameter,
-    names: _Names,
-    adjoints: Mapping[int, int],
+    builder: TapeBuilder, registry: Registry, parameter: Parameter, names: _Names, adjoints: Mapping[int, int]
 ) -> int | None:
     """The sum over all results of the adjoint times the partial."""
     total: int | None = None
     for number, slope in adjoints.items():
-        found = _times(builder, slope, _partial(builder, registry, rule, parameter, names, number))
+        found = _times(builder, slope, _partial(builder, registry, parameter, names, number))
         if total is None or found is None:
             total = found if total is None else total
         else:

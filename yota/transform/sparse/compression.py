@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Compression:
     def entries(self, builder: TapeBuilder, registry: Registry, reverse: Reverse) -> int:
         """The entries, row by row; ``builder`` holds the tape of the cut."""
         cut, terms = self.cut, self.terms
-        whole, where = computed(builder, cut.tape, cut.inner, cut.outer, self.plan, registry, reverse)
+        whole, where = computed(builder, cut.tape, cut.inner, cut.outer, self.plan, partial(reverse, registry=registry))
         dtype, count = builder.types[whole].dtype, self.matrix.nnz
 
         def chosen(some: Any) -> int:

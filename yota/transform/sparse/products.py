@@ -14,7 +14,6 @@ import numpy as np
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
 from yota.optimize.rewrite import with_ops
-from yota.rules.registry import Registry
 from yota.transform.reverse.loop_adjoints import zeros_like
 from yota.transform.reverse.tape_parts import Reverse
 from yota.transform.sparse.colouring import apart, star
@@ -130,13 +129,7 @@ def symmetric(matrix: Any) -> Plan:
 
 
 def computed(
-    builder: TapeBuilder,
-    tape: Tape,
-    inner: Sequence[int],
-    outer: Sequence[int],
-    plan: Plan,
-    registry: Registry,
-    reverse: Reverse,
+    builder: TapeBuilder, tape: Tape, inner: Sequence[int], outer: Sequence[int], plan: Plan, reverse: Reverse
 ) -> tuple[int, np.ndarray]:
     """A vector of derivatives of ``outer`` by ``inner``, variables of ``tape``, and the place of each entry in it."""
     # Adjoints of results of ops stay where they are if no op defines these.
@@ -145,7 +138,7 @@ def computed(
     where = np.zeros(sum(map(len, plan.entries)), np.int64)
     start = 0
     for part, entries in zip(plan.parts, plan.entries, strict=True):
-        found, taken = _products(builder, tape, inner, outer, part, registry, reverse)
+        found, taken = _products(builder, tape, inner, outer, part, reverse)
         read, places = _read(builder, part, found, taken)
         pieces += read
         where[entries] = start + places
@@ -156,28 +149,22 @@ def computed(
 
 
 def _products(
-    builder: TapeBuilder,
-    tape: Tape,
-    inner: Sequence[int],
-    outer: Sequence[int],
-    part: Products,
-    registry: Registry,
-    reverse: Reverse,
+    builder: TapeBuilder, tape: Tape, inner: Sequence[int], outer: Sequence[int], part: Products, reverse: Reverse
 ) -> tuple[list[Sequence[int | None]], Sequence[int]]:
     """The products of one direction, each with a result for each of the variables that come second."""
     if not part.forward:
-        return [reverse(tape, builder, seed, inner, registry) for seed in _seeds(builder, part, outer)], inner
+        return [reverse(tape, builder, seed, inner) for seed in _seeds(builder, part, outer)], inner
     # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
     seeds = _seeds(builder, part, inner)
     # Each is a variable of its own, which nothing else on the tape is.
     blanks = [builder.variable(builder.types[each]) for each in outer]
     for each in blanks:
         builder.constants[each] = np.zeros(builder.types[each].shape, builder.types[each].dtype)[()]
-    pulled = reverse(tape, builder, dict(zip(outer, blanks, strict=True)), inner, registry)
+    pulled = reverse(tape, builder, dict(zip(outer, blanks, strict=True)), inner)
     linear = builder.finish([each for each in pulled if each is not None])
     slopes = [(each, pull) for each, pull in zip(inner, pulled, strict=True) if pull is not None]
     given = [{pull: seed[each] for each, pull in slopes if each in seed} for seed in seeds]
-    return [reverse(linear, builder, each, blanks, registry) for each in given], outer
+    return [reverse(linear, builder, each, blanks) for each in given], outer
 
 
 def _seeds(builder: TapeBuilder, part: Products, given: Sequence[int]) -> list[dict[int, int]]:

@@ -74,14 +74,9 @@ def listed(builder: TapeBuilder, places: Mapping[tuple[int, int], int], dtype: n
     return builder.emit(primitive("stack"), operands, {"axis": 0})
 
 
-def dense(
-    builder: TapeBuilder,
-    places: Mapping[tuple[int, int], int],
-    size: tuple[int, int],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-) -> int:
-    """All entries as an array of ``shape``."""
+def dense(builder: TapeBuilder, places: Mapping[tuple[int, int], int], size: tuple[int, int], type: TensorType) -> int:
+    """All entries as an array of ``type``."""
+    shape, dtype = type.shape, type.dtype
     if not shape:
         return _cast(builder, places[0, 0], dtype) if places else builder.constant(dtype.type(0))
     if not places:
