@@ -157,19 +157,9 @@ def build(code: str) -> ModuleType:
 
 
 def _key(code: str, found: compiler.Compiler) -> str:
-    parts = (
-        _FORMAT,
-        code,
-        *found.command,
-        found.version,
-        *found.arguments(code),
-        str(sysconfig.get_config_var("SOABI")),
-        sys.version,
-        np.__version__,
-        platform.machine(),
-        processor(),
-    )
-    return digest_of(parts)
+    parts = _FORMAT, code, *found.command, found.version, *found.arguments(code)
+    system = str(sysconfig.get_config_var("SOABI")), sys.version, np.__version__, platform.machine(), processor()
+    return digest_of([*parts, *system])
 
 
 def _imported(place: Path) -> ModuleType:
