@@ -94,16 +94,9 @@ class _Sized(Prepared):
     owner: AllSizes
     sized = True
 
-    def _specialise(
-        self,
-        function: Callable[..., Any],
-        arguments: Arguments,
-        why: str = "",
-        gradient: Gradient | None = None,
-        merged: Merged | None = None,
-    ) -> Specialisation:
-        owner = self.owner
-        return super()._specialise(owner.sample, sort_arguments(owner.sample, owner.sampled), why, gradient, merged)
+    def _specialise(self, function: Any, arguments: Arguments, *given: Any, **more: Any) -> Specialisation:
+        sample = self.owner.sample
+        return super()._specialise(sample, sort_arguments(sample, self.owner.sampled), *given, **more)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape at one size. The code for all sizes is traced, generalised and tested separately."""

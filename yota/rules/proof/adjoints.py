@@ -109,8 +109,8 @@ def _adjoint(
     return np.asarray(pull(rule, position, given, specimen.keywords, seeds, registry))
 
 
-def _refuse(found: Any, own: Any, is_wide: bool) -> None:
-    if found.shape != own.shape or is_wide:
+def _refuse(found: Any, own: Any, is_wrong: bool) -> None:
+    if found.shape != own.shape or is_wrong:
         raise RuleError(f"{found.dtype}{list(found.shape)} for an operand {own.dtype}{list(own.shape)}")
 
 
@@ -201,8 +201,7 @@ def _layout_error(rule: Rule, columns: Sequence[Any], shapes: _Shapes, registry:
             if slope is None:
                 continue
             own, adjoint = np.asarray(given[position]), np.asarray(slope)
-            if adjoint.shape != own.shape or adjoint.dtype != own.dtype:
-                raise RuleError(f"{adjoint.dtype}{list(adjoint.shape)} for {own.dtype}{list(own.shape)}")
+            _refuse(adjoint, own, adjoint.dtype != own.dtype)
             name = rule.operands[position].name
             partials = np.conjugate(trials.partial(rule, name, point, registry, rule.results[number])) * weights
             partials = np.broadcast_to(partials if own.dtype.kind == "c" else np.real(partials), result.shape)
