@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yota.tracing.implementations import records
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, np, records
 
 
 @records("bottleneck", *"nansum nanmean nanmin nanmax median nanmedian nanargmin nanargmax".split(), named=True)

@@ -42,14 +42,13 @@ class Source:
         self.wide, self.deep = any(wide for wide, _ in known), any(deep for _, deep in known)
 
     @functools.cached_property
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Any:
         """The form that runs from the source; the function itself where there is no source."""
         # Only who needs it pays for it.
         from yota.tracing.rewriting import interpreted as entry  # noqa: F401  (it brings all of it)
         from yota.tracing.rewriting.native_calls import taken
 
-        found: Callable[..., Any] = _replaced(self._function, taken)
-        return found
+        return _replaced(self._function, taken)
 
     @property
     def is_there(self) -> bool:

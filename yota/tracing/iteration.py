@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 _INDICES = ("multi_index", "c_index", "f_index")
+_POSITIONS = "finished multi_index index iterindex itersize nop ndim shape iternext reset close".split()
+"""Attributes of `numpy.nditer` that are the same whatever the elements are."""
 _KNOWN = (*_INDICES, "zerosize_ok", "refs_ok", "copy_if_overlap", "common_dtype")
 _plain_iterator, _plain_broadcast = np.nditer, np.broadcast
 
 
 class _Elements:
     """What ``np.nditer`` gives, where an operand is traced: each element as an array without axes."""
+
+    __slots__ = ("_walk", "operands")
 
     def __init__(
         self,
@@ -55,74 +59,45 @@ class _Elements:
             fresh(trace, np.zeros(shape, kind or common)) if each is None else trace.traced(next(read))
             for each, kind in zip(given, kinds, strict=True)
         )
+        # It tells the places; what lies there is read from the operands.
+        known = {"multi_index", "zerosize_ok", *(each for each in flags if each in _INDICES)}
         values = [each._value() for each in self.operands]
-        walk = _plain_iterator(values, ["multi_index", "zerosize_ok"], [["readonly"]] * len(values), order=order)
-        self._places = [walk.multi_index for _ in walk]
-        self._flags, self.shape = flags, np.broadcast_shapes(*(each.shape for each in self.operands))
-        self.nop, self.ndim, self.itersize = len(given), len(self.shape), len(self._places)
-        self.iterindex, self._begun = 0, False
+        self._walk = _plain_iterator(values, [*known], [["readonly"]] * len(values), order=order)
 
-    @property
-    def finished(self) -> bool:
-        """Whether all elements have come."""
-        return self.iterindex >= self.itersize
-
-    @property
-    def multi_index(self) -> tuple[int, ...]:
-        """Where the element stands."""
-        found: tuple[int, ...] = self._places[self.iterindex]
-        return found
-
-    @property
-    def index(self) -> int:
-        """The same as one number."""
-        order = "F" if "f_index" in self._flags else "C"
-        return int(np.ravel_multi_index(self.multi_index, self.shape, order=order)) if self.shape else 0
+    def __getattr__(self, name: str) -> Any:
+        if name not in _POSITIONS:
+            raise AttributeError(name)
+        return getattr(self._walk, name)
 
     @property
     def value(self) -> Any:
         """The element, or a tuple with that of each operand."""
-        found = tuple(self[number] for number in range(self.nop))
-        return found if self.nop > 1 else found[0]
+        found = tuple(self[number] for number in range(len(self)))
+        return found if len(self) > 1 else found[0]
 
     def __getitem__(self, number: int) -> Any:
         operand = self.operands[number]
-        place = self.multi_index[self.ndim - operand.ndim :]
+        place = self._walk.multi_index[self._walk.ndim - operand.ndim :]
         return operand[(*(at if extent > 1 else 0 for at, extent in zip(place, operand.shape, strict=True)), ...)]
 
     def __setitem__(self, number: int, value: Any) -> None:
         self[number][...] = value
 
     def __len__(self) -> int:
-        return self.nop
-
-    def iternext(self) -> bool:
-        """Go on; whether there is a further element."""
-        self.iterindex += 1
-        return not self.finished
-
-    def reset(self) -> None:
-        """Begin again."""
-        self.iterindex, self._begun = 0, False
-
-    def close(self) -> None:
-        """Nothing is kept back."""
+        return len(self.operands)
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        self.iterindex += self._begun
-        self._begun = True
-        if self.finished:
-            raise StopIteration
+        next(self._walk)
         return self.value
 
     def __enter__(self) -> _Elements:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.close()
+        self._walk.close()
 
 
 class _Broadcast:
@@ -172,18 +147,11 @@ def on_lists(original: Callable[..., Any]) -> Any:
         # NumPy does not dispatch on the indices of `take`.
         if original.__name__ == "take" and any(map(is_traced, [*args[1:], keywords.get("indices")])):
             args = (trace.traced(array(trace, args[0]) if is_traced(args[0]) else args[0]), *args[1:])
-        return original(*[_stacked(trace, each) for each in args], **keywords)
-
-    return on_traced(original, form)
-
-
-def on_lists_within(original: Callable[..., Any]) -> Any:
-    """``original``, which joins arrays, with lists among them that hold traced values stacked first."""
-
-    def form(trace: Any, arrays: Any, *args: Any, **keywords: Any) -> Any:
-        if type(arrays) in (list, tuple):
-            arrays = [_stacked(trace, each) for each in arrays]
-        return original(arrays, *args, **keywords)
+        if original.__name__ in JOINING and args and type(args[0]) in (list, tuple):
+            args = ([_stacked(trace, each) for each in args[0]], *args[1:])
+        else:
+            args = tuple([_stacked(trace, each) for each in args])
+        return original(*args, **keywords)
 
     return on_traced(original, form)
 

@@ -56,10 +56,10 @@ def replacements() -> list[tuple[Any, str, Any]]:
         owner, original = _original(module, name)
         if original is not None:
             found.append((owner, name.rpartition(".")[2], _recording(module, name)))
-    if "scipy.stats" in sys.modules:
-        from yota.tracing.scipy import distributions
+    if "scipy.stats._kde" in sys.modules:
+        from yota.tracing.scipy import multivariate
 
-        found += distributions.replacements()
+        found += multivariate.estimates(sys.modules["scipy.stats._kde"])
     return found
 
 

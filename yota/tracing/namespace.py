@@ -28,7 +28,6 @@ from yota.tracing.iteration import (
     ON_LISTS_OF_LINALG,
     Converter,
     on_lists,
-    on_lists_within,
 )
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
@@ -166,8 +165,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         for name in _INTERNAL
         if "_array_converter" in vars(sys.modules.get(name, math))
     ]
-    found += [(np, name, on_lists(getattr(np, name))) for name in ON_LISTS]
-    found += [(np, name, on_lists_within(getattr(np, name))) for name in JOINING]
+    found += [(np, name, on_lists(getattr(np, name))) for name in (*ON_LISTS, *JOINING)]
     found += [(np.linalg, name, on_lists(getattr(np.linalg, name))) for name in ON_LISTS_OF_LINALG]
     return found
 
@@ -212,7 +210,7 @@ class PatchedNames:
     """The patches of one trace, from the time that it is entered; traces, nested or in other threads, share them."""
 
     def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Patch] = ()) -> None:
-        self._targets = PatchTargets(forms)
+        self.targets = PatchTargets(forms)
         self._roots = roots
         self._held = [*extra]
         self.thread = threading.get_ident()
@@ -228,20 +226,11 @@ class PatchedNames:
         _active.remove(self)
         patching.leave(self._group, self._held)
 
-    @property
-    def needs_source(self) -> bool:
-        """Whether code of the user's that was reached may branch otherwise by traced values."""
-        return self._targets.needs_source
-
     def take(self, roots: Iterable[Any]) -> None:
         """Patch every name that ``roots`` take functions from."""
-        more = self._targets.take(roots)
+        more = self.targets.take(roots)
         patching.hold(more)
         self._held += more
-
-    def form(self, function: Any) -> Any:
-        """What records in the place of a function, or of one that is made of such; else the function itself."""
-        return self._targets.form(function)
 
     def run(self, found: Running) -> None:
         """Take in code that runs, of which nothing else told."""

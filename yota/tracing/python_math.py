@@ -9,10 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.creation import array
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_tracer
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, is_tracer, np, records
 
 _NAMES = (
     "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs degrees radians copysign fmod "
@@ -142,12 +139,8 @@ _FORMS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _numbered(form: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda trace, *args, **keywords: _number(form(trace, *args, **keywords))
-
-
 for _name, _form in _FORMS.items():
-    records("math", _name)(_numbered(_form))
+    records("math", _name)(lambda trace, *args, form=_form, **keywords: _number(form(trace, *args, **keywords)))
 
 
 def _complex(value: Any) -> Any:
@@ -157,8 +150,10 @@ def _complex(value: Any) -> Any:
     return value if value.dtype.kind == "c" else value.astype(complex)
 
 
-def _of_complex(name: str) -> Callable[..., Any]:
-    return lambda trace, value: getattr(np, name)(_complex(value))
+@records("cmath", *"exp sqrt sin cos tan sinh cosh tanh isnan isinf isfinite".split(), named=True)
+@records("cmath", *"asin acos atan asinh acosh atanh".split(), named=True)
+def _of_complex(name: str, trace: Trace, value: Any) -> Any:
+    return getattr(np, _RENAMED.get(name, name))(_complex(value))
 
 
 @records("cmath", "log")
@@ -173,8 +168,6 @@ def _phase(trace: Trace, value: Any) -> Any:
     return np.arctan2(np.imag(value), np.real(value))
 
 
-for _name in "exp sqrt sin cos tan sinh cosh tanh isnan isinf isfinite asin acos atan asinh acosh atanh".split():
-    records("cmath", _name)(_of_complex(_RENAMED.get(_name, _name)))
 records("cmath", "log10")(lambda trace, value: _complex_log(trace, value, 10.0))
 records("cmath", "polar")(lambda trace, value: (np.abs(_complex(value)), _phase(trace, value)))
 records("cmath", "rect")(lambda trace, r, phi: r * np.cos(phi) + r * np.sin(phi) * 1j)
@@ -186,12 +179,13 @@ def _mean(trace: Trace, data: Any, weights: Any = None) -> Any:
     return np.average(array(trace, data), weights=weights)
 
 
-def _spread(ddof: int, root: bool, trace: Trace, data: Any, *given: Any, **by_name: Any) -> Any:
+@records("statistics", "variance", "pvariance", "stdev", "pstdev", named=True)
+def _spread(name: str, trace: Trace, data: Any, *given: Any, **by_name: Any) -> Any:
     values = array(trace, data)
     centre = next(iter((*given, *by_name.values())), None)
     deviation = values - (np.mean(values) if centre is None else centre)
-    variance = np.sum(deviation * deviation) / (values.size - ddof)
-    return np.sqrt(variance) if root else variance
+    variance = np.sum(deviation * deviation) / (values.size - (not name.startswith("p")))
+    return np.sqrt(variance) if name.endswith("stdev") else variance
 
 
 @records("statistics", "harmonic_mean")
@@ -200,7 +194,3 @@ def _harmonic_mean(trace: Trace, data: Any, weights: Any = None) -> Any:
 
 
 records("statistics", "geometric_mean")(lambda trace, data: np.exp(np.mean(np.log(array(trace, data)))))
-records("statistics", "variance")(functools.partial(_spread, 1, False))
-records("statistics", "pvariance")(functools.partial(_spread, 0, False))
-records("statistics", "stdev")(functools.partial(_spread, 1, True))
-records("statistics", "pstdev")(functools.partial(_spread, 0, True))

@@ -17,15 +17,11 @@ from yota.tracing.current import current
 
 def is_generator(value: Any) -> bool:
     """Whether ``value`` is a generator of random numbers: NumPy's, old or new, or Python's."""
-    numpy_random, python = sys.modules.get("numpy.random"), sys.modules.get("random")
-    if numpy_random is not None and isinstance(
-        value, (numpy_random.Generator, numpy_random.RandomState, numpy_random.BitGenerator)
-    ):
-        return True
-    return python is not None and isinstance(value, python.Random) and not isinstance(value, python.SystemRandom)
+    return _state(value) is not None
 
 
 def _state(value: Any) -> Any:
+    """What a generator of random numbers goes on from; None for anything else."""
     numpy_random, python = sys.modules.get("numpy.random"), sys.modules.get("random")
     if numpy_random is not None:
         if isinstance(value, numpy_random.Generator):

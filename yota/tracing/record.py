@@ -237,9 +237,9 @@ def _run(
             trace.seen.begin = names.run
             if not trace.reads:
                 trace.hold()
-                if names.needs_source and not source.chosen and source.is_there:
+                if names.targets.needs_source and not source.chosen and source.is_there:
                     raise Interpret(begun=False)  # the source shows exceptions that come of traced values
-                function = names.form(function)
+                function = names.targets.form(function)
             result = function(*arguments)
             variables = outputs(trace, result)
         if not trace.reads:

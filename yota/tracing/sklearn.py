@@ -7,13 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from yota.ir.callables import original
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
+from yota.tracing.forms import Trace, is_traced, np, original, overwrite, records
 from yota.tracing.scipy.distribution_formulas import special
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
-from yota.tracing.views import overwrite
 
 _LOSS = "sklearn._loss.loss"
 _PAIRWISE = "sklearn.metrics.pairwise"
@@ -46,15 +41,6 @@ def _tweedie(y: Any, raw: Any, by: Any) -> Any:
     return np.exp((2 - p) * raw) / (2 - p) - y * np.exp((1 - p) * raw) / (1 - p)
 
 
-def _tweedie_slope(y: Any, raw: Any, by: Any) -> Any:
-    return np.exp((2 - by.power) * raw) - y * np.exp((1 - by.power) * raw)
-
-
-def _tweedie_curvature(y: Any, raw: Any, by: Any) -> Any:
-    p = by.power
-    return (2 - p) * np.exp((2 - p) * raw) - (1 - p) * y * np.exp((1 - p) * raw)
-
-
 def _identity_tweedie(y: Any, raw: Any, by: Any) -> Any:
     p = by.power
     if p == 0:
@@ -69,16 +55,12 @@ def _identity_tweedie(y: Any, raw: Any, by: Any) -> Any:
     return found + np.where(positive, power / ((1 - p) * (2 - p)), 0.0)
 
 
-def _probabilities(y: Any, raw: Any, by: Any) -> Any:
+def _probabilities(raw: Any) -> Any:
     return special("softmax")(raw, 1)
 
 
 def _classes(y: Any, raw: Any) -> Any:
     return np.equal(np.asarray(y).astype(int)[:, None], np.arange(raw.shape[1]))
-
-
-def _multinomial(y: Any, raw: Any, by: Any) -> Any:
-    return special("logsumexp")(raw, axis=1) - np.sum(np.where(_classes(y, raw), raw, 0.0), axis=1)
 
 
 _LOSSES: dict[str, Loss] = {
@@ -104,7 +86,13 @@ _LOSSES: dict[str, Loss] = {
         lambda y, raw, by: 1 - y * np.exp(-raw),
         lambda y, raw, by: y * np.exp(-raw),
     ),
-    "HalfTweedieLoss": Loss(_tweedie, _tweedie_slope, _tweedie_curvature),
+    "HalfTweedieLoss": Loss(
+        _tweedie,
+        lambda y, raw, by: np.exp((2 - by.power) * raw) - y * np.exp((1 - by.power) * raw),
+        lambda y, raw, by: (
+            (2 - by.power) * np.exp((2 - by.power) * raw) - (1 - by.power) * y * np.exp((1 - by.power) * raw)
+        ),
+    ),
     "HalfTweedieLossIdentity": Loss(
         _identity_tweedie,
         lambda y, raw, by: raw ** (-by.power) * (raw - y),
@@ -116,9 +104,9 @@ _LOSSES: dict[str, Loss] = {
         lambda y, raw, by: special("expit")(raw) * special("expit")(-raw),
     ),
     "HalfMultinomialLoss": Loss(
-        _multinomial,
-        lambda y, raw, by: _probabilities(y, raw, by) - _classes(y, raw),
-        lambda y, raw, by: _probabilities(y, raw, by) * (1 - _probabilities(y, raw, by)),
+        lambda y, raw, by: special("logsumexp")(raw, axis=1) - np.sum(np.where(_classes(y, raw), raw, 0.0), axis=1),
+        lambda y, raw, by: _probabilities(raw) - _classes(y, raw),
+        lambda y, raw, by: _probabilities(raw) * (1 - _probabilities(raw)),
     ),
     "ExponentialLoss": Loss(
         lambda y, raw, by: y * np.exp(-raw) + (1 - y) * np.exp(raw),
@@ -129,31 +117,42 @@ _LOSSES: dict[str, Loss] = {
 """By the names of scikit-learn's classes."""
 
 
-def _form(*parts: str) -> Callable[..., Any]:
-    """The form of a method that gives ``parts`` of a loss for each sample."""
+_METHODS = {
+    "BaseLoss.loss": ("value",),
+    "BaseLoss.gradient": ("slope",),
+    "BaseLoss.loss_gradient": ("value", "slope"),
+    "BaseLoss.gradient_hessian": ("slope", "curvature"),
+    "HalfMultinomialLoss.gradient_proba": ("slope", "proba"),
+}
+"""The parts of a loss that methods give for each sample."""
 
-    def form(
-        trace: Trace, self: Any, y_true: Any, raw_prediction: Any, sample_weight: Any = None, *outs: Any, **named: Any
-    ) -> Any:
-        named.pop("n_threads", None)
-        y, raw = trace.traced(y_true), trace.traced(raw_prediction)
-        raw = np.squeeze(raw, 1) if raw.ndim == 2 and raw.shape[1] == 1 else raw
-        known = next((each.__name__ for each in type(self).__mro__ if each.__name__ in _LOSSES), None)
-        if known is None:
-            raise trace.unrecorded(f"the loss {type(self).__name__} of scikit-learn", "")
-        given = [*outs[: len(parts)], *named.values()]
-        found = []
-        for place, part in enumerate(parts):
-            value = (
-                _probabilities(y, raw, None) if part == "proba" else getattr(_LOSSES[known], part)(y, raw, self.closs)
-            )
-            if sample_weight is not None and part != "proba":
-                weights = trace.traced(sample_weight)
-                value = value * (weights if value.ndim == 1 else weights[:, None])
-            found.append(_put(trace, given[place] if place < len(given) else None, value))
-        return found[0] if len(found) == 1 else tuple(found)
 
-    return form
+@records(_LOSS, *_METHODS, named=True)
+def _parts(
+    name: str,
+    trace: Trace,
+    self: Any,
+    y_true: Any,
+    raw_prediction: Any,
+    sample_weight: Any = None,
+    *outs: Any,
+    **named: Any,
+) -> Any:
+    named.pop("n_threads", None)
+    parts, y, raw = _METHODS[name], trace.traced(y_true), trace.traced(raw_prediction)
+    raw = np.squeeze(raw, 1) if raw.ndim == 2 and raw.shape[1] == 1 else raw
+    known = next((each.__name__ for each in type(self).__mro__ if each.__name__ in _LOSSES), None)
+    if known is None:
+        raise trace.unrecorded(f"the loss {type(self).__name__} of scikit-learn", "")
+    given = [*outs[: len(parts)], *named.values()]
+    found = []
+    for place, part in enumerate(parts):
+        value = _probabilities(raw) if part == "proba" else getattr(_LOSSES[known], part)(y, raw, self.closs)
+        if sample_weight is not None and part != "proba":
+            weights = trace.traced(sample_weight)
+            value = value * (weights if value.ndim == 1 else weights[:, None])
+        found.append(_put(trace, given[place] if place < len(given) else None, value))
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _put(trace: Trace, out: Any, value: Any) -> Any:
@@ -163,16 +162,6 @@ def _put(trace: Trace, out: Any, value: Any) -> Any:
         raise trace.refuse("a result would be written into a plain array.", "Make the array inside the function.")
     overwrite(out, np.reshape(value, out.shape))
     return out
-
-
-for _name, _parts in {
-    "BaseLoss.loss": ("value",),
-    "BaseLoss.gradient": ("slope",),
-    "BaseLoss.loss_gradient": ("value", "slope"),
-    "BaseLoss.gradient_hessian": ("slope", "curvature"),
-    "HalfMultinomialLoss.gradient_proba": ("slope", "proba"),
-}.items():
-    records(_LOSS, _name)(_form(*_parts))
 
 
 @records("sklearn.metrics._pairwise_fast", "_chi2_kernel_fast")

@@ -284,16 +284,10 @@ def left_out(fault: Exception) -> None:
     """
     if settings.full_tracebacks or current() is not None:
         return
-    entries = _entries(fault.__traceback__)
+    entries = [each for each in passed(fault.__traceback__) if not is_own(each.tb_frame)]
     if not entries and not isinstance(fault, YotaError):
         return
     following: TracebackType | None = None
-    for frame, offset, line in reversed(entries):
-        following = TracebackType(following, frame, offset, line)
+    for each in reversed(entries):
+        following = TracebackType(following, each.tb_frame, each.tb_lasti, each.tb_lineno)
     fault.__traceback__ = following
-
-
-def _entries(traceback: TracebackType | None) -> list[tuple[FrameType, int, int]]:
-    """Frame, offset and line of each entry that is not yota's own, the outermost first."""
-    entries = (each for each in passed(traceback) if not is_own(each.tb_frame))
-    return [(each.tb_frame, each.tb_lasti, each.tb_lineno) for each in entries]

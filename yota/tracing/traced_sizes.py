@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
     return float.__add__(value, 0.0) if isinstance(value, _Ratio) else value
 
 
-def _arithmetic(name: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
+def _operator(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     function = getattr(operator, name)
 
     def compute(self: Any, other: Any) -> Any:
@@ -193,25 +193,11 @@ def _arithmetic(name: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
             return NotImplemented
         operands = (other, self) if swapped else (self, other)
         value = function(*map(_plain, operands))
-        derive = self._stepped if name in _STEPS else self._derived
-        return derive(name, operands, value)
+        if name in _COMPARISONS:
+            return self._noted(name, other, outcome=value)
+        return (self._stepped if name in _STEPS else self._derived)(name, operands, value)
 
     return compute
-
-
-def _rounding(function: Callable[[Any], int]) -> Callable[[Any], Any]:
-    return lambda self: self._stepped(function.__name__, (self,), function(_plain(self)))
-
-
-def _comparison(name: str) -> Callable[[Any, Any], Any]:
-    function = getattr(operator, name)
-
-    def compare(self: Any, other: Any) -> Any:
-        if not isinstance(other, (Size, _Ratio)) and type(other) not in (int, float, bool):
-            return NotImplemented
-        return self._noted(name, other, outcome=function(_plain(self), _plain(other)))
-
-    return compare
 
 
 def _escaping(name: str) -> Callable[..., Any]:
@@ -225,13 +211,16 @@ def _escaping(name: str) -> Callable[..., Any]:
 for _kind, _name in itertools.product((Size, _Ratio), _ESCAPES):
     if hasattr(_kind, _name):
         setattr(_kind, _name, _escaping(_name))
+for _name in (*_ARITHMETIC, *_COMPARISONS):
+    setattr(_Tracked, f"__{_name.strip('_')}__", _operator(_name))
 for _name in _ARITHMETIC:
-    setattr(_Tracked, f"__{_name.strip('_')}__", _arithmetic(_name, swapped=False))
-    setattr(_Tracked, f"__r{_name.strip('_')}__", _arithmetic(_name, swapped=True))
-for _function in (math.trunc, math.floor, math.ceil):
-    setattr(_Tracked, f"__{_function.__name__}__", _rounding(_function))
-for _name in _COMPARISONS:
-    setattr(_Tracked, f"__{_name}__", _comparison(_name))
+    setattr(_Tracked, f"__r{_name.strip('_')}__", _operator(_name, swapped=True))
+for _name in ("trunc", "floor", "ceil"):
+    setattr(
+        _Tracked,
+        f"__{_name}__",
+        lambda self, name=_name: self._stepped(name, (self,), getattr(math, name)(_plain(self))),
+    )
 
 
 def _length(value: Any) -> int:

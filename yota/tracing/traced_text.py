@@ -65,17 +65,14 @@ class Text(str):
     def __str__(self) -> str:
         return self
 
-    def __format__(self, specification: str) -> str:
-        found: str = self.like(str.__format__(self, specification))
-        return found
+    def __format__(self, specification: str) -> Any:
+        return self.like(str.__format__(self, specification))
 
-    def __add__(self, other: str) -> str:
-        found: str = self.like(str.__add__(self, other), other)
-        return found
+    def __add__(self, other: str) -> Any:
+        return self.like(str.__add__(self, other), other)
 
-    def __radd__(self, other: str) -> str:
-        found: str = self.like(str.__add__(other, self), other)
-        return found
+    def __radd__(self, other: str) -> Any:
+        return self.like(str.__add__(other, self), other)
 
     def __iter__(self) -> Iterator[Any]:
         self.decide()
@@ -188,14 +185,9 @@ def _decide(trace: Trace, variable: int) -> None:
             bool(np.signbit(each))  # zeros are equal, and their texts are not
 
 
-def _by_numpy(function: Any) -> None:
-    @implements(function)
-    def text(trace: Trace, a: Any, *args: Any, **keywords: Any) -> str:
-        return to_text(trace.traced(a), lambda value: str(function(value, *args, **keywords)))
-
-
-for _function in (np.array2string, np.array_str, np.array_repr):
-    _by_numpy(_function)
+@implements(np.array2string, np.array_str, np.array_repr, named=True)
+def _by_numpy(name: str, trace: Trace, a: Any, *args: Any, **keywords: Any) -> str:
+    return to_text(trace.traced(a), lambda value: str(getattr(np, name)(value, *args, **keywords)))
 
 
 _HOLDING = (str, list, tuple, set, frozenset, dict, int, bool)

@@ -92,9 +92,8 @@ _POWERS = {0.5: "sqrt", 2.0: "square"}
 def _unary(name: str, python: Callable[[Any], Any]) -> Any:
     known = primitive(name)
 
-    def apply(self: Tracer) -> Tracer:
-        result: Tracer = self._recorder().apply(known, (self,), python=python, depth=3)
-        return result
+    def apply(self: Tracer) -> Any:
+        return self._recorder().apply(known, (self,), python=python, depth=3)
 
     return apply
 
@@ -317,11 +316,10 @@ class Tracer(ArrayMethods):
     def __int__(self) -> int:
         return conversions.to_int(self, int)
 
+    __trunc__ = __int__
+
     def __index__(self) -> int:
         return conversions.to_int(self, operator.index)
-
-    def __trunc__(self) -> int:
-        return conversions.to_int(self, int)
 
     def __floor__(self) -> int:
         return int(np.floor(self))
@@ -359,11 +357,10 @@ class Tracer(ArrayMethods):
     def __format__(self, specification: str) -> str:
         return text.to_text(self, lambda value: format(value, specification))
 
-    def __copy__(self) -> Any:
+    def __copy__(self, memo: Any = None) -> Any:
         return self.copy("K")
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy("K")
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> Any:
         raise self._trace.refuse("a traced value cannot be pickled or sent to another process.", "Do that outside.")

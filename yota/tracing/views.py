@@ -141,10 +141,9 @@ def viewing(tracer: Tracer, found: Tracer, function: Callable[[Any], Any]) -> Tr
     return found
 
 
-def detached(tracer: Tracer) -> Tracer:
+def detached(tracer: Tracer) -> Any:
     """The elements of ``tracer`` as an array of its own, which no write into another one reaches."""
-    found: Tracer = tracer.copy("K")
-    return found
+    return tracer.copy("K")
 
 
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -170,13 +169,12 @@ def shaped_as(base: Tracer, shape: tuple[int, ...]) -> Tracer:
     return base if base.shape == shape else shaped(base, shape)
 
 
-def look(base: Tracer, read: Any) -> Tracer:
+def look(base: Tracer, read: Any) -> Any:
     """What a view of ``base`` holds now; ``read`` is a `Look`, or a primitive's name with its keywords."""
     if isinstance(read, Look):
         return read.read(base)
     name, static = read
-    found: Tracer = base._trace.apply(primitive(name), (base,), static)
-    return found
+    return base._trace.apply(primitive(name), (base,), static)
 
 
 def derived(tracer: Tracer, read: Look) -> Tracer:
@@ -243,7 +241,7 @@ def resize(tracer: Tracer, extents: Any, refcheck: bool) -> None:
         return
     shape = tuple(map(operator.index, extents)) if isinstance(extents, (tuple, list)) else (operator.index(extents),)
     count = math.prod(shape)
-    elements: Any = shaped(tracer, (tracer.size,))
+    elements = shaped(tracer, (tracer.size,))
     more = np.zeros(max(count - tracer.size, 0), tracer.dtype)
     longer: Any = np.concatenate([elements[:count], more])
     tracer._variable = shaped(longer, shape)._variable
@@ -295,7 +293,7 @@ def _castable(trace: Trace, tracer: Tracer, value: Any) -> Any:
     return value
 
 
-def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) -> Tracer:
+def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) -> Any:
     """The array after an assignment at integer arrays; where positions repeat, the last value stays."""
     trace = tracer._trace
     variables = [trace.lift(array) for array in arrays]
@@ -317,13 +315,12 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     return shaped(assigned(trace, flat, pieces, (GATHER,), [known.ravel()[kept]]), tracer.shape)
 
 
-def shaped(tracer: Tracer, shape: tuple[int, ...]) -> Tracer:
+def shaped(tracer: Tracer, shape: tuple[int, ...]) -> Any:
     """The elements in another shape: no view, whose order in memory would matter."""
-    found: Tracer = tracer._trace.apply(primitive("reshape"), (tracer,), {"shape": shape})
-    return found
+    return tracer._trace.apply(primitive("reshape"), (tracer,), {"shape": shape})
 
 
-def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:
+def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Any:
     """A flat ``value`` assigned at traced positions, of which some may be the same: the last of those stays."""
     trace = tracer._trace
     order = np.argsort(targets, kind="stable")
@@ -337,10 +334,9 @@ def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:
     return shaped(cleared + trace.apply(primitive("scatter"), (pieces, places), static), tracer.shape)
 
 
-def assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
+def assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Any:
     """The array after ``value`` took the places that ``arrays`` name."""
-    result: Tracer = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
-    return result
+    return trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
 
 
 def overwrite(tracer: Tracer, value: Any) -> None:

@@ -177,7 +177,6 @@ def _is_library_code(function: types.FunctionType) -> bool:
 
 _FORMATS = ("FORMAT_", "CONVERT_", "BUILD_STRING")
 _SEQUENCES = ("BUILD_TUPLE", "BUILD_LIST")
-_OPERATORS = ("BINARY_OP", "BINARY_MODULO", "BINARY_ADD")
 
 
 def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
@@ -205,7 +204,7 @@ def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
             is_text = is_text or called.makes_text
         elif step.opname.startswith(_FORMATS) or _formats(user, step):
             is_text = True
-        elif step.opname not in _SEQUENCES and not (is_text and _adds(step)):
+        elif step.opname not in _SEQUENCES and not (is_text and _is_operator(step, "+", "BINARY_ADD")):
             return False
         if following is None or following.opname == "POP_TOP":
             return following is not None
@@ -214,14 +213,12 @@ def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
 
 def _formats(frame: FrameType, step: dis.Instruction) -> bool:
     """Whether an instruction is the operator % with a text, written in the code, on its left."""
-    if not step.opname.startswith(_OPERATORS) or (step.opname == "BINARY_OP" and step.argrepr != "%"):
-        return False
-    left = None if step.opname == "BINARY_ADD" else operand_before(frame.f_code, step.offset, 2)
+    left = operand_before(frame.f_code, step.offset, 2) if _is_operator(step, "%", "BINARY_MODULO") else None
     return left is not None and left.opname == "LOAD_CONST" and isinstance(left.argval, str)
 
 
-def _adds(step: dis.Instruction) -> bool:
-    return step.opname == "BINARY_ADD" or (step.opname == "BINARY_OP" and step.argrepr == "+")
+def _is_operator(step: dis.Instruction, symbol: str, before_311: str) -> bool:
+    return step.opname == before_311 or (step.opname == "BINARY_OP" and step.argrepr == symbol)
 
 
 _PARTS = (ast.Tuple, ast.List, ast.Starred, ast.keyword)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.ir.catalog import primitive
-from yota.tracing.implementations import implements
+from yota.tracing.forms import Trace, implements, is_tracer, np, primitive, unboxed
 from yota.tracing.memory import arranged
-from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.numpy.selection import diagonal
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 
 @implements(np.matmul)

@@ -6,9 +6,7 @@ from types import FrameType
 from typing import Any
 
 from yota.ir.semantics import JOINS, MOVES, AccessMap
-from yota.tracing.implementations import implements, records
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, implements, np, records
 
 _NEGLIGIBLE = 1e-14
 """What `scipy.signal.normalize` takes for 0."""

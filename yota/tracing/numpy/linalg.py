@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.tracing.implementations import implements
+from yota.tracing.forms import Trace, implements, np
 from yota.tracing.numpy.reductions import root
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _EIG: Any = type(np.linalg.eig(np.eye(1)))
 _SVD: Any = type(np.linalg.svd(np.eye(1)))

@@ -6,14 +6,10 @@ import functools
 import sys
 from typing import Any
 
-from yota.rules.language.statics import axes_of
 from yota.tracing.creation import filled
-from yota.tracing.implementations import implements
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.forms import Trace, axes_of, implements, is_traced, is_tracer, np
 from yota.tracing.numpy.coefficients import trimmed, trims_coefficients
-from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
-from yota.tracing.untyped import np
 from yota.tracing.views import UNREAD, Look, derived
 
 _STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": "min"}

@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.ir.catalog import primitive
-from yota.rules.language.statics import axes_of
-from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer, turned, unboxed
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, axes_of, implements, is_tracer, np, primitive, turned, unboxed
 
 
 @implements(np.interp, checked=True)

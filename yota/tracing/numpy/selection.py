@@ -5,14 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.ir.catalog import primitive
-from yota.rules.language.statics import axes_of
-from yota.tracing.implementations import implements
+from yota.tracing.forms import Trace, axes_of, implements, np, overwrite, primitive, unboxed
 from yota.tracing.memory import laid_as
-from yota.tracing.methods import unboxed
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
-from yota.tracing.views import Look, derived, overwrite
+from yota.tracing.views import Look, derived
 
 
 @implements(np.where)
@@ -166,17 +161,6 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
     return np.take(a, np.nonzero(condition)[0], axis=axis)
-
-
-@implements(np.put_along_axis, checked=True)
-def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    arr, axis = (arr.flat, 0) if axis is None else (arr, axes_of(axis, arr.ndim)[0])
-    indices = trace.traced(indices)
-    places: list[Any] = [
-        np.arange(extent).reshape((-1,) + (1,) * (arr.ndim - 1 - at)) for at, extent in enumerate(arr.shape)
-    ]
-    places[axis] = indices
-    arr[tuple(places)] = values
 
 
 @implements(np.put)

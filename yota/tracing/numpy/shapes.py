@@ -6,14 +6,8 @@ import math
 import sys
 from typing import Any
 
-from yota.ir.callables import original
-from yota.ir.catalog import primitive
-from yota.rules.language.statics import axes_of
-from yota.tracing.implementations import implements, records
+from yota.tracing.forms import Trace, axes_of, implements, is_tracer, np, original, primitive, records
 from yota.tracing.memory import axes_in_memory, memory_order
-from yota.tracing.methods import is_tracer
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 from yota.tracing.views import view, viewing, write
 
 

@@ -7,16 +7,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from yota.ir.catalog import primitive
-from yota.rules.language.statics import axes_of
 from yota.tracing.aliasing import plainly
-from yota.tracing.implementations import OF_COMPLEX, implements
+from yota.tracing.forms import Trace, axes_of, implements, is_tracer, np, overwrite, primitive, turned
+from yota.tracing.implementations import OF_COMPLEX
 from yota.tracing.indices import normalise
-from yota.tracing.methods import is_tracer, turned
 from yota.tracing.numpy.reductions import as_dtype
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
-from yota.tracing.views import overwrite, view
+from yota.tracing.views import view
 
 _REDUCTIONS = {
     "add": "sum",

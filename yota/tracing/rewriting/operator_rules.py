@@ -7,7 +7,6 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,9 @@ _CONCATENATORS = (type(np.r_), type(np.c_))
 """Of objects of NumPy's, those whose items are made in Python of what is in the brackets."""
 
 
-def _binary(name: str, python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """``left + right`` and the like."""
-    own, reflected, formats = f"__{name}__", f"__r{name}__", name == "mod"
+def _binary(name: str, python: Callable[[Any, Any], Any], other: str = "") -> Callable[[Any, Any], Any]:
+    """``left + right`` and the like; ``other`` is the comparison with exchanged operands."""
+    own, reflected, formats = f"__{name}__", f"__{other or f'r{name}'}__", name == "mod"
 
     def compute(left: Any, right: Any) -> Any:
         if type(left) in _NUMBERS and type(right) in _NUMBERS:
@@ -111,23 +110,6 @@ def _unary(name: str, python: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return recorded_if_new(found)
 
     return compute
-
-
-def _comparison(name: str, python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """``left < right`` and the like."""
-    method, reflected = f"__{name}__", f"__{_REFLECTED[name]}__"
-
-    def compute(left: Any, right: Any) -> Any:
-        if type(left) in _NUMBERS and type(right) in _NUMBERS:
-            return python(left, right)
-        found = _either(method, reflected, python, left, right)
-        return recorded_if_new(found)
-
-    return compute
-
-
-def _reduced(join: Callable[[Any, Any], Any], *values: Any) -> Any:
-    return functools.reduce(join, values)
 
 
 @rule("contains")
@@ -215,8 +197,10 @@ for _name in OPERATORS.values():
     RULES[f"i{_name}"] = BUILT_IN[_changing] = _in_place(_name, _changing, RULES[_name])
 for _name in SIGNS.values():
     RULES[_name] = BUILT_IN[vars(operator)[_name]] = _unary(_name, vars(operator)[_name])
-for _name in _REFLECTED:
-    RULES[_name] = BUILT_IN[vars(operator)[_name]] = _comparison(_name, vars(operator)[_name])
-RULES.update(logical_not=np.logical_not)
-for _name in ("logical_and", "logical_or"):
-    RULES[_name] = partial(_reduced, vars(np)[_name])
+for _name, _other in _REFLECTED.items():
+    RULES[_name] = BUILT_IN[vars(operator)[_name]] = _binary(_name, vars(operator)[_name], _other)
+RULES.update(
+    logical_not=np.logical_not,
+    logical_and=lambda *values: functools.reduce(np.logical_and, values),
+    logical_or=lambda *values: functools.reduce(np.logical_or, values),
+)

@@ -117,19 +117,17 @@ def decorate(decorator: Any) -> Callable[[Any], Any]:
 
 
 @rule("joined")
-def joined_texts(*parts: str) -> str:
+def joined_texts(*parts: str) -> Any:
     """A text with values in it."""
-    found: str = joined("".join(parts), texts_in(list(parts)))
-    return found
+    return joined("".join(parts), texts_in(list(parts)))
 
 
 @rule("formatted")
-def formatted(value: Any, conversion: int, specification: str) -> str:
+def formatted(value: Any, conversion: int, specification: str) -> Any:
     """One value in such a text."""
     ready(value)
     converted: Any = _CONVERSIONS[conversion](value)
-    found: str = joined(format(converted, specification), texts_in([converted, specification]))
-    return found
+    return joined(format(converted, specification), texts_in([converted, specification]))
 
 
 @rule("managed")

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.ir.linear_solvers import Banded
-from yota.tracing.current import current
-from yota.tracing.implementations import records
+from yota.tracing.forms import Trace, current, np, records
 from yota.tracing.numpy.linalg import hermitian, of_definite
 from yota.tracing.scipy.factorisations import chosen, turned_like
 from yota.tracing.scipy.scipy_linalg import matrix
 from yota.tracing.scipy.sparsetools import constant
 from yota.tracing.scipy.systems import system
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _MOST = 2048
 """Rows of a full matrix: what is larger is solved within the band, and factors of it are refused."""

@@ -9,9 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.current import current, entered
-from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.trace import Trace
+from yota.tracing.current import entered
+from yota.tracing.forms import Trace, current, is_traced, is_tracer
 
 
 class _Traced(Exception):

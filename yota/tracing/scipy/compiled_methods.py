@@ -11,12 +11,8 @@ import math
 import sys
 from typing import Any
 
-from yota.ir.callables import original
-from yota.tracing.dispatch import concrete
-from yota.tracing.implementations import records
+from yota.tracing.forms import Trace, concrete, np, original, records
 from yota.tracing.scipy.distribution_formulas import CONTINUOUS, by_formula, special
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _CONTINUOUS = "scipy.stats._continuous_distns"
 _DISCRETE = "scipy.stats._discrete_distns"

@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from yota.tracing.implementations import records
+from yota.tracing.forms import Trace, np, records
 from yota.tracing.scipy.special import scipy_special, whole
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _Formulas = Mapping[str, Callable[..., Any]]
 

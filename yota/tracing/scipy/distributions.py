@@ -10,19 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.array_protocols import source_form
-from yota.tracing.current import paused
-from yota.tracing.dispatch import concrete
-from yota.tracing.intercept import on_traced
-from yota.tracing.methods import is_traced
-from yota.tracing.scipy import multivariate
+from yota.tracing.forms import Trace, concrete, is_traced, np, original, paused, records
 from yota.tracing.scipy.distribution_formulas import CONTINUOUS, DISCRETE, OPEN, SIGNED
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _MODULE = "scipy.stats._distn_infrastructure"
 _INVERSE = ("ppf", "isf")
 _OUTSIDE = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}
 """Values of distribution functions below and above the support."""
+_METHODS = {"rv_continuous": ("logpdf", "pdf", *_INVERSE, *_OUTSIDE), "rv_discrete": ("logpmf", "pmf", *_OUTSIDE)}
 _SUMS = ("betabinom", "logser")
 """Discrete distributions whose distribution functions SciPy sums up."""
 
@@ -134,24 +129,25 @@ def _discrete(trace: Trace, self: Any, method: str, k: Any, shapes: tuple[Any, .
     return found if not is_traced(allowed) and np.all(allowed) else np.where(allowed, found, np.nan)
 
 
-@functools.cache
-def _recording(base: Any, method: str) -> Any:
-    original = getattr(base, method)
-    forms, form = (DISCRETE, _discrete) if base.__name__ == "rv_discrete" else (CONTINUOUS, _continuous)
-
-    def record(trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
-        name = getattr(self, "name", None) or ""
-        is_sum = name in _SUMS and method in _OUTSIDE
-        if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum:
-            return (source_form(original) if trace.deep else original)(self, x, *args, **keywords)
-        shapes, loc, scale = self._parse_args(*args, **keywords)
-        return form(trace, self, method, x, tuple(shapes), loc, scale)
-
-    return on_traced(original, record)
+@records(_MODULE, *(f"{base}.{each}" for base, names in _METHODS.items() for each in names), named=True)
+def _recorded(path: str, trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+    """The form of a method of a distribution."""
+    base, _, method = path.partition(".")
+    forms, form = (DISCRETE, _discrete) if base == "rv_discrete" else (CONTINUOUS, _continuous)
+    name = getattr(self, "name", None) or ""
+    is_sum = name in _SUMS and method in _OUTSIDE
+    if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum:
+        own = original(getattr(getattr(sys.modules[_MODULE], base), method))
+        return (source_form(own) if trace.deep else own)(self, x, *args, **keywords)
+    shapes, loc, scale = self._parse_args(*args, **keywords)
+    return form(trace, self, method, x, tuple(shapes), loc, scale)
 
 
+@records(_MODULE, "rv_discrete._ppf")
 def _step(trace: Trace, self: Any, q: Any, *shapes: Any) -> Any:
     """The smallest whole number at which a distribution function reaches ``q``: that it does is a guard."""
+    if not isinstance(self, sys.modules[_MODULE].rv_discrete):
+        return self._ppfvec(q, *shapes)  # continuous distributions inherit the same function
     places = concrete(trace, (q, *shapes))
     with paused():
         found = self._ppfvec(*places)
@@ -159,6 +155,7 @@ def _step(trace: Trace, self: Any, q: Any, *shapes: Any) -> Any:
     return found
 
 
+@records(_MODULE, "rv_continuous.expect")
 def _expect(
     trace: Trace,
     self: Any,
@@ -187,31 +184,3 @@ def _expect(
 
     found = sum(quad(integrand, *each, **keywords)[0] for each in itertools.pairwise(bounds))
     return found / (self.cdf(ub, *args, loc, scale) - self.cdf(lb, *args, loc, scale)) if conditional else found
-
-
-@functools.cache
-def _stepping(base: Any) -> Any:
-    inherited = base._ppf
-
-    # Continuous distributions inherit the same function, which is recorded otherwise for them.
-    def _ppf(self: Any, q: Any, *shapes: Any) -> Any:
-        return inherited(self, q, *shapes)
-
-    return on_traced(_ppf, _step)
-
-
-@functools.cache
-def _expecting(base: Any) -> Any:
-    return on_traced(base.expect, _expect)
-
-
-def replacements() -> list[tuple[Any, str, Any]]:
-    """``(class, method, recording method)`` if scipy.stats is loaded."""
-    module: Any = sys.modules.get(_MODULE)
-    if not hasattr(module, "rv_discrete"):
-        return []
-    methods = {module.rv_continuous: ("logpdf", "pdf", *_INVERSE), module.rv_discrete: ("logpmf", "pmf")}
-    found = [(base, name, _recording(base, name)) for base, own in methods.items() for name in (*own, *_OUTSIDE)]
-    found.append((module.rv_continuous, "expect", _expecting(module.rv_continuous)))
-    found.append((module.rv_discrete, "_ppf", _stepping(module.rv_discrete)))
-    return found + multivariate.replacements()

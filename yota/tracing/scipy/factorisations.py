@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.semantics import AccessMap
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_tracer
+from yota.tracing.forms import Trace, is_tracer, np, primitive, records
 from yota.tracing.numpy.linalg import completed, hermitian, with_zeros
 from yota.tracing.scipy.scipy_linalg import matrix, of_each
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 
 @records("scipy.linalg", "eigh")

@@ -6,12 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from yota.ir.callables import original
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
+from yota.tracing.forms import Trace, is_traced, np, original, records
 from yota.tracing.scipy.ndimage import CONSTANT, REFLECT, WRAP, padded
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 
 @records("scipy.signal", "convolve")

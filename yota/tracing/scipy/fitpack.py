@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from yota.tracing.implementations import records
+from yota.tracing.forms import Trace, np, records
 from yota.tracing.scipy.splines import basis, least_squares, not_a_knot, spline
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _PACK = "scipy.interpolate._dfitpack"
 _ADAPTIVE = "a smoothing spline, whose knots depend on the data,"

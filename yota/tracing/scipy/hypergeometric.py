@@ -10,11 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_tracer
+from yota.tracing.forms import Trace, is_tracer, np, records
 from yota.tracing.scipy.distribution_formulas import special
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _FINEST = 12
 _LEAST = 0.05

@@ -7,11 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from yota.ir.callables import original
-from yota.tracing.implementations import records
+from yota.tracing.forms import Trace, np, original, records
 from yota.tracing.scipy.ndimage import store
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _NEAREST, _WRAP, _REFLECT, _MIRROR, _CONSTANT, _GRID_WRAP, _GRID_CONSTANT = range(7)
 """SciPy's numbers of its modes."""

@@ -8,14 +8,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from yota.ir.callables import original
 from yota.ir.linkages import corners
-from yota.tracing.current import paused
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_tracer
+from yota.tracing.forms import Trace, is_tracer, np, original, paused, records
 from yota.tracing.scipy.splines import basis, filled, interval_of, not_a_knot, powers
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 
 @records("scipy.interpolate", "interp1d._call_linear_np")

@@ -10,11 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.implementations import FORMS, records
-from yota.tracing.methods import is_tracer
+from yota.tracing.forms import Trace, is_tracer, np, records
+from yota.tracing.implementations import FORMS
 from yota.tracing.scipy.distribution_formulas import OWN, beta_density, by_formula, special
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _DIGITS = 2.0**30
 """To which part of it a quantile is cut before the steps whose derivative is recorded."""

@@ -13,13 +13,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.current import paused
-from yota.tracing.implementations import records
+from yota.tracing.forms import Trace, np, original, paused, records
 from yota.tracing.intercept import on_traced
 from yota.tracing.scipy.distribution_formulas import special
 from yota.tracing.scipy.special import scipy_special
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+
+_HOME = "scipy.stats._multivariate"
 
 
 def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
@@ -62,7 +61,7 @@ def _dirichlet(trace: Trace, x: Any, alpha: Any) -> Any:
     return level + np.sum(special.xlogy(weights, x), axis=0)
 
 
-@records("scipy.stats._multivariate", "multinomial_gen._process_parameters")
+@records(_HOME, "multinomial_gen._process_parameters")
 def _shares(trace: Trace, self: Any, n: Any, p: Any) -> Any:
     """The last probability is what the others leave: SciPy takes it so wherever they do not add up to 1."""
     n, p = np.array(n, dtype=int), trace.traced(p)
@@ -94,45 +93,29 @@ _LOGARITHMS: dict[str, Callable[..., Any]] = {"multivariate_normal": _normal, "d
 _PARAMETERS = {"multivariate_normal": ("mean", "cov", "allow_singular"), "dirichlet": ("alpha",)}
 
 
-@functools.cache
-def _method(owner: Any, name: str, method: str) -> Any:
-    """The recording form of a method of the distribution's class, or of the class of those with plain parameters."""
-    original = getattr(owner, method)
-
-    def record(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
-        fixed = {each: getattr(self, each) for each in _PARAMETERS[name] if isinstance(self, _frozen(name))}
-        given = dict(zip(_PARAMETERS[name], args[method != "__call__" :], strict=False)) | keywords | fixed
-        if given.get("allow_singular") or hasattr(given.get("cov"), "log_pdet"):
-            return original(self, *args, **keywords)
-        if method == "__call__":
-            return _Frozen(self, original, args, keywords)
-        found = _LOGARITHMS[name](trace, *args, **keywords, **fixed)
-        return np.exp(found) if method == "pdf" else found
-
-    return on_traced(original, record)
+_METHODS = ("gen.logpdf", "gen.pdf", "gen.__call__", "frozen.logpdf", "frozen.pdf")
 
 
-def _frozen(name: str) -> Any:
-    return getattr(sys.modules["scipy.stats._multivariate"], f"{name}_frozen")
+@records(_HOME, *(f"{name}_{each}" for name in _LOGARITHMS for each in _METHODS), named=True)
+def _method(path: str, trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
+    """The form of a method of a distribution's class, or of the class of those with plain parameters."""
+    owner, _, method = path.partition(".")
+    name, _, kind = owner.rpartition("_")
+    own = original(getattr(getattr(sys.modules[_HOME], owner), method))
+    fixed = {each: getattr(self, each) for each in _PARAMETERS[name] if kind == "frozen"}
+    given = dict(zip(_PARAMETERS[name], args[method != "__call__" :], strict=False)) | keywords | fixed
+    if given.get("allow_singular") or hasattr(given.get("cov"), "log_pdet"):
+        return own(self, *args, **keywords)
+    if method == "__call__":
+        return _Frozen(self, own, args, keywords)
+    found = _LOGARITHMS[name](trace, *args, **keywords, **fixed)
+    return np.exp(found) if method == "pdf" else found
 
 
-def replacements() -> list[tuple[Any, str, Any]]:
-    """``(class, method, recording method)`` if scipy.stats is loaded."""
-    stats: Any = sys.modules.get("scipy.stats")
-    if not hasattr(stats, "multivariate_normal"):
-        return []
-    owners: list[tuple[str, Any, tuple[str, ...]]] = []
-    for name in _LOGARITHMS:
-        owners.append((name, type(getattr(stats, name)), ("logpdf", "pdf", "__call__")))
-        owners.append((name, _frozen(name), ("logpdf", "pdf")))
-    found = [(owner, method, _method(owner, name, method)) for name, owner, methods in owners for method in methods]
-    return found + _estimates(sys.modules["scipy.stats._kde"])
-
-
-@records("scipy.stats._multivariate", "_PSD")
+@records(_HOME, "_PSD")
 def _positive(trace: Trace, M: Any, allow_singular: bool = True, **keywords: Any) -> Any:
     """What SciPy knows of a covariance matrix: by Cholesky's factor, which has a derivative by all matrices."""
-    kind = inspect.unwrap(sys.modules["scipy.stats._multivariate"]._PSD)
+    kind = inspect.unwrap(sys.modules[_HOME]._PSD)
     matrix = trace.traced(M)
     with paused():
         plain = kind(matrix._value(), allow_singular=allow_singular, **keywords)
@@ -170,7 +153,8 @@ _ESTIMATES = ("gaussian_kernel_estimate", "gaussian_kernel_estimate_log")
 
 
 @functools.cache
-def _estimates(module: Any) -> list[tuple[Any, str, Any]]:
+def estimates(module: Any) -> list[tuple[Any, str, Any]]:
+    """``(module, name, form)`` for these sums."""
     return [(module, name, _Estimate(getattr(module, name), name.endswith("_log"))) for name in _ESTIMATES]
 
 

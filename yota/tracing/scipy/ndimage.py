@@ -12,12 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.ir.location import where
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
+from yota.tracing.forms import Trace, is_traced, np, records
 from yota.tracing.scipy.splines import filled
 from yota.tracing.source_lines import here
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _COMPILED = "scipy.ndimage._nd_image"
 WRAP, REFLECT, CONSTANT = 1, 2, 4

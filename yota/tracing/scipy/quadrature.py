@@ -17,13 +17,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.current import paused
-from yota.tracing.dispatch import concrete
-from yota.tracing.implementations import calls_back
-from yota.tracing.methods import is_tracer
+from yota.tracing.forms import Trace, calls_back, concrete, is_tracer, np, paused
 from yota.tracing.scipy.callbacks import concrete_function
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _STEPS = 4
 """Newton steps whose derivative is not recorded."""

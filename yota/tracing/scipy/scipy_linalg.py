@@ -8,11 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.forms import Trace, is_traced, is_tracer, np, records
 from yota.tracing.numpy.linalg import hermitian, of_definite
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _KINDS = {
     "general": "gen",

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.current import paused
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_tracer
+from yota.tracing.forms import Trace, is_tracer, np, paused, records
 from yota.tracing.scipy.sparsetools import MODULE, constant, kernel, pattern, picked, positions, put, rows_of
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 
 def _added(trace: Trace, out: Any, places: tuple[Any, ...], values: Any) -> None:

@@ -8,12 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from yota.ir.callables import original
-from yota.tracing.current import paused
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, is_traced, is_tracer, np, original, paused, records
 
 MODULE = "scipy.sparse._sparsetools"
 

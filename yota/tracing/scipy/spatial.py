@@ -7,11 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import yota.ir.linkages  # noqa: F401  (a rule calls its function)
-from yota.ir.callables import original
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, is_traced, is_tracer, np, original, records
 
 
 def _cosine(u: Any, v: Any) -> Any:

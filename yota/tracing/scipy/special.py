@@ -8,13 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from yota.ir.callables import original
-from yota.rules.language.statics import axes_of
-from yota.tracing.implementations import OF_COMPLEX, records, when_loaded
+from yota.tracing.forms import Trace, axes_of, is_traced, np, original, records
+from yota.tracing.implementations import OF_COMPLEX, when_loaded
 from yota.tracing.intercept import bind
-from yota.tracing.methods import is_traced
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 
 def scipy_special() -> Any:

@@ -6,12 +6,8 @@ import math
 import sys
 from typing import Any
 
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
+from yota.tracing.forms import Trace, is_traced, np, overwrite, records
 from yota.tracing.scipy.sparsetools import pattern
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
-from yota.tracing.views import overwrite
 
 _MOST = 2048
 """Coefficients of a spline by a full matrix: what has more is refused."""

@@ -6,14 +6,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from yota.ir.callables import original
 from yota.ir.linear_solvers import Direct, Factored, Iterative
-from yota.tracing.current import current, paused
-from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.forms import Trace, current, is_traced, is_tracer, np, original, paused, records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
 
 _SUPERLU = "scipy.sparse.linalg._dsolve._superlu"
 

@@ -7,11 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from yota.ir.callables import original
-from yota.rules.language.statics import axes_of
-from yota.tracing.implementations import records
-from yota.tracing.trace import Trace
-from yota.tracing.untyped import np
+from yota.tracing.forms import Trace, axes_of, np, original, records
 
 _FOURIER = "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift".split()
 _WAVES = "dct idct dst idst dctn idctn dstn idstn".split()
