@@ -100,11 +100,11 @@ def _wrapped(entry: Any, extent: int) -> Any:
     if is_tracer(entry) and not entry.ndim:
         # Other calls, or other trips of the loop, may count from the end.
         is_ahead = _is_position(entry) or offset(entry._trace.builder, entry._current()) is not None
-        return entry if is_ahead else np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
-    if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or not _has_negative(entry):
-        return entry
+    else:
+        is_array = isinstance(entry, np.ndarray) and entry.size
+        is_ahead = not is_array or _is_position(entry) or not _has_negative(entry)
     # What lies before the first element stays as it is, for NumPy to refuse.
-    return np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
+    return entry if is_ahead else np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
 
 
 def _has_negative(entry: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yota.tracing.creation import array, fresh
+from yota.tracing.implementations import records
 from yota.tracing.intercept import on_traced
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.untyped import np
@@ -20,6 +21,7 @@ _KNOWN = (*_INDICES, "zerosize_ok", "refs_ok", "copy_if_overlap", "common_dtype"
 _plain_iterator, _plain_broadcast = np.nditer, np.broadcast
 
 
+@records("numpy", "nditer")
 class _Elements:
     """What ``np.nditer`` gives, where an operand is traced: each element as an array without axes."""
 
@@ -100,6 +102,7 @@ class _Elements:
         self._walk.close()
 
 
+@records("numpy", "broadcast")
 class _Broadcast:
     """What ``np.broadcast`` gives, where an operand is traced."""
 
@@ -116,13 +119,7 @@ class _Broadcast:
         return zip(*(np.ravel(each) for each in np.broadcast_arrays(*self._arrays)), strict=True)
 
 
-ITERATION: dict[str, Callable[..., Any]] = {
-    "ndenumerate": lambda trace, arr: ((index, arr[index]) for index in np.ndindex(np.shape(arr))),
-    "nditer": _Elements,
-    "broadcast": _Broadcast,
-}
-"""Recorded forms by name in the numpy namespace, for traced arguments alone; each takes the trace first."""
-
+records("numpy", "ndenumerate")(lambda trace, arr: ((index, arr[index]) for index in np.ndindex(np.shape(arr))))
 
 ON_LISTS = tuple(
     "all any sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot "

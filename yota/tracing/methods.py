@@ -30,8 +30,6 @@ class ArrayMethods:
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
-    # -- attributes --------------------------------------------------------------------------------------
-
     @property
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
@@ -92,8 +90,6 @@ class ArrayMethods:
         if device != "cpu":
             raise ValueError(f"Unsupported device: {device}.")
         return self
-
-    # -- methods -----------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any, **keywords: Any) -> Any:
         """See `numpy.ndarray.reshape`."""

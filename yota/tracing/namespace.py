@@ -21,14 +21,7 @@ from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.current import current, paused
 from yota.tracing.exact import record_call
 from yota.tracing.intercept import on_traced
-from yota.tracing.iteration import (
-    ITERATION,
-    JOINING,
-    ON_LISTS,
-    ON_LISTS_OF_LINALG,
-    Converter,
-    on_lists,
-)
+from yota.tracing.iteration import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
 from yota.tracing.patch_targets import PatchTargets
@@ -158,7 +151,6 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
         found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
     found += [(owner, name, _wrapper(getattr(owner, name), form)) for owner, name, form in GRIDS]
-    found += [(np, name, on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
     found.append((np.vectorize, "__call__", on_traced(vars(np.vectorize)["__call__"], vectorized)))
     found += [
         (sys.modules[name], "_array_converter", on_traced(vars(sys.modules[name])["_array_converter"], Converter))

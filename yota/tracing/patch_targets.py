@@ -257,8 +257,6 @@ class PatchTargets:
                 self._near[module] = near
         return near
 
-    # -- what there is to follow --------------------------------------------------------------------------
-
     def _function(self, function: types.FunctionType) -> list[Any]:
         names = function.__globals__
         # A library's function may still call one of the user's, as what a decorator makes does.

@@ -174,11 +174,6 @@ records("cmath", "rect")(lambda trace, r, phi: r * np.cos(phi) + r * np.sin(phi)
 records("cmath", "isclose")(_isclose)
 
 
-@records("statistics", "mean", "fmean")
-def _mean(trace: Trace, data: Any, weights: Any = None) -> Any:
-    return np.average(array(trace, data), weights=weights)
-
-
 @records("statistics", "variance", "pvariance", "stdev", "pstdev", named=True)
 def _spread(name: str, trace: Trace, data: Any, *given: Any, **by_name: Any) -> Any:
     values = array(trace, data)
@@ -188,9 +183,10 @@ def _spread(name: str, trace: Trace, data: Any, *given: Any, **by_name: Any) -> 
     return np.sqrt(variance) if name.endswith("stdev") else variance
 
 
-@records("statistics", "harmonic_mean")
-def _harmonic_mean(trace: Trace, data: Any, weights: Any = None) -> Any:
-    return 1 / np.average(1 / array(trace, data), weights=weights)
-
-
+records("statistics", "mean", "fmean")(
+    lambda trace, data, weights=None: np.average(array(trace, data), weights=weights)
+)
+records("statistics", "harmonic_mean")(
+    lambda trace, data, weights=None: 1 / np.average(1 / array(trace, data), weights=weights)
+)
 records("statistics", "geometric_mean")(lambda trace, data: np.exp(np.mean(np.log(array(trace, data)))))

@@ -125,8 +125,6 @@ class Trace:
         self.hold: Callable[[], None] = lambda: None
         """Puts recording forms into the namespaces of libraries, from now until the trace ends."""
 
-    # -- variables ---------------------------------------------------------------------------------------
-
     def input(self, value: Any, argument: int, name: str, path: tuple[Any, ...]) -> Tracer:
         """A traced input that holds ``value``."""
         variable = self.builder.input(type_of(value), argument, name, path)
@@ -262,8 +260,6 @@ class Trace:
         variable = self.builder.constant(acceptable(value))
         self.values[variable] = value
         return variable
-
-    # -- ops ---------------------------------------------------------------------------------------------
 
     def apply(
         self,
@@ -428,8 +424,6 @@ class Trace:
             ]
         kind: Any = type(results)
         return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
-
-    # -- leaving the tape --------------------------------------------------------------------------------
 
     def decide(self, variable: int, kind: str, number: Any, *, signs: bool = False) -> None:
         """Note that Python saw ``number`` (a ``kind`` of ``variable``), or only its sign, and may act on it."""

@@ -151,8 +151,6 @@ class Tracer(ArrayMethods):
     def __class__(self) -> type:
         return type(self._trace.values.get(self._current(), _ENDED))
 
-    # -- layout -------------------------------------------------------------------------------------------
-
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents; setting them reshapes in place."""
@@ -205,8 +203,6 @@ class Tracer(ArrayMethods):
         """Its bytes, as a guard: they may be a key of what was computed before."""
         return text.to_bytes(self, order)
 
-    # -- NumPy's protocols -------------------------------------------------------------------------------
-
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -226,8 +222,6 @@ class Tracer(ArrayMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return conversions.to_array(self, dtype)
-
-    # -- operators ---------------------------------------------------------------------------------------
 
     __add__, __radd__, __iadd__ = _binary("add", operator.add)
     __sub__, __rsub__, __isub__ = _binary("subtract", operator.sub)
@@ -285,8 +279,6 @@ class Tracer(ArrayMethods):
         views.overwrite(self, np.matmul(self, other))
         return self
 
-    # -- containers --------------------------------------------------------------------------------------
-
     def __getitem__(self, index: Any) -> Any:
         return views.read(self, index)
 
@@ -304,8 +296,6 @@ class Tracer(ArrayMethods):
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))
-
-    # -- leaving the tape --------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
         variable = self._current()

@@ -64,9 +64,7 @@ def _kron(trace: Trace, a: Any, b: Any) -> Any:
     return np.reshape(product, [math.prod(pair) for pair in zip(wide, tall, strict=True)])
 
 
-@implements(np.vdot)
-def _vdot(trace: Trace, a: Any, b: Any) -> Any:
-    return np.matmul(np.ravel(np.conjugate(trace.traced(a))), np.ravel(trace.traced(b)))
+implements(np.vdot)(lambda trace, a, b: np.matmul(np.ravel(np.conjugate(trace.traced(a))), np.ravel(trace.traced(b))))
 
 
 @implements(np.vecdot)

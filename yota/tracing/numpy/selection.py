@@ -31,9 +31,7 @@ def _nonzero(trace: Trace, a: Any) -> Any:
     return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
 
 
-@implements(np.flatnonzero)
-def _flatnonzero(trace: Trace, a: Any) -> Any:
-    return np.nonzero(np.ravel(a))[0]
+implements(np.flatnonzero)(lambda trace, a: np.nonzero(np.ravel(a))[0])
 
 
 @implements(np.unravel_index)
@@ -161,6 +159,17 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
     return np.take(a, np.nonzero(condition)[0], axis=axis)
+
+
+@implements(np.put_along_axis, checked=True)
+def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    arr, axis = (arr.flat, 0) if axis is None else (arr, axes_of(axis, arr.ndim)[0])
+    indices = trace.traced(indices)
+    places: list[Any] = [
+        np.arange(extent).reshape((-1,) + (1,) * (arr.ndim - 1 - at)) for at, extent in enumerate(arr.shape)
+    ]
+    places[axis] = indices
+    arr[tuple(places)] = values
 
 
 @implements(np.put)

@@ -102,9 +102,7 @@ def _log_density(trace: Trace, self: Any, x: Any, *shapes: Any) -> Any:
     return CONTINUOUS[self.name]["logpdf"](trace.traced(x), *map(trace.traced, shapes))
 
 
-@records(_CONTINUOUS, "genhyperbolic_gen._pdf")
-def _density(trace: Trace, self: Any, x: Any, *shapes: Any) -> Any:
-    return np.exp(_log_density(trace, self, x, *shapes))
+records(_CONTINUOUS, "genhyperbolic_gen._pdf")(lambda *args: np.exp(_log_density(*args)))
 
 
 @records(_CONTINUOUS, "genhyperbolic_gen._cdf", "geninvgauss_gen._cdf")

@@ -27,17 +27,13 @@ def _formula(self: Any, method: str) -> Callable[..., Any]:
     written = {**DISCRETE, **CONTINUOUS}[self.name].get(method)
     if written is not None:
         return written
-    own, name = getattr(type(self), f"_{method}"), f"_{method}"
-    if method in ("logcdf", "logsf") and own in (getattr(base, name) for base in _bases()):
+    own, module = getattr(type(self), f"_{method}"), sys.modules[_MODULE]
+    bases = (module.rv_continuous, module.rv_discrete)
+    if method in ("logcdf", "logsf") and own in (getattr(base, f"_{method}") for base in bases):
         sides = _formula(self, "cdf"), _formula(self, "sf")
         near, far = sides if method == "logcdf" else sides[::-1]
         return lambda *args: _logarithm(near(*args), far(*args))
     return functools.partial(own, self)
-
-
-def _bases() -> tuple[Any, Any]:
-    module = sys.modules[_MODULE]
-    return module.rv_continuous, module.rv_discrete
 
 
 def _logarithm(near: Any, far: Any) -> Any:

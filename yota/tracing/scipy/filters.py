@@ -78,9 +78,6 @@ def _plane(
     return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
 
 
-# -- recursive filters -----------------------------------------------------------------------------------------------
-
-
 @records("scipy.signal", "lfilter")
 def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
@@ -135,9 +132,6 @@ def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) ->
         x, after = _lfilter(trace, row[:3], row[3:], x, axis, trace.traced(zi)[place])
         states.append(after)
     return x if zi is None else (x, np.stack(states))
-
-
-# -- smoothing, trends, other rates ----------------------------------------------------------------------------------
 
 
 def _applied(matrix: Any, x: Any) -> Any:

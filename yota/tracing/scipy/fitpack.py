@@ -24,9 +24,7 @@ def _derivative(trace: Trace, t: Any, c: Any, k: int, x: Any, nu: int = 1, e: in
     return (np.where(outside, 0.0, found) if e == 1 else found), 0
 
 
-@records(_PACK, "splev")
-def _values(trace: Trace, t: Any, c: Any, k: int, x: Any, e: int = 0) -> Any:
-    return _derivative(trace, t, c, k, x, 0, e)
+records(_PACK, "splev")(lambda trace, t, c, k, x, e=0: _derivative(trace, t, c, k, x, 0, e))
 
 
 @records(_PACK, "spalde")
@@ -105,10 +103,7 @@ def _interpolated(
     return x, y, w, x[0], x[-1], k, s, len(knots), knots, _padded(c, k), 0.0, None, None, -1
 
 
-@records(_PACK, "fpchec")
-def _accepted(trace: Trace, x: Any, t: Any, k: int) -> int:
-    """Knots that are no good make a singular system."""
-    return 0
+records(_PACK, "fpchec")(lambda trace, x, t, k: 0)  # knots that are no good make a singular system
 
 
 @records(_PACK, "fpcurfm1")

@@ -45,9 +45,6 @@ def _mixed(rate: Any, term: Callable[[Any], Any], *centres: Any) -> Any:
     return np.sum(_poisson(counts, arrays[0]) * term(counts), axis=0)
 
 
-# -- chi-square --------------------------------------------------------------------------------------------
-
-
 def _chi_square(x: Any, v: Any) -> Any:
     logarithm = special("xlogy")(0.5 * v - 1, x) - 0.5 * x - special("gammaln")(0.5 * v) - 0.5 * math.log(2) * v
     return np.exp(logarithm)
@@ -70,9 +67,6 @@ def _ncx2_sf(x: Any, v: Any, c: Any) -> Any:
     return _mixed(0.5 * c, lambda j: special("gammaincc")(0.5 * v + j, 0.5 * x), _peak(x, c), 0.0 * v)
 
 
-# -- F -----------------------------------------------------------------------------------------------------
-
-
 def _ncf_pdf(x: Any, a: Any, b: Any, c: Any) -> Any:
     y, slope = a * x / (a * x + b), a * b / np.square(a * x + b)
     return slope * _mixed(0.5 * c, lambda j: beta_density(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
@@ -86,9 +80,6 @@ def _ncfdtr(a: Any, b: Any, c: Any, x: Any) -> Any:
 def _ncf_sf(x: Any, a: Any, b: Any, c: Any) -> Any:
     y = a * x / (a * x + b)
     return _mixed(0.5 * c, lambda j: special("betaincc")(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
-
-
-# -- Student's t -------------------------------------------------------------------------------------------
 
 
 def _student(c: Any, t: Any, v: Any, term: Callable[[Any, Any, Any], Any]) -> Any:
@@ -116,9 +107,6 @@ def _student_below(t: Any, v: Any, c: Any) -> Any:
     sign = np.where(t < 0, -1.0, 1.0)
     beyond = _student(sign * c, sign * t, v, special("betainc"))
     return np.where(t < 0, special("ndtr")(-c) - beyond, special("ndtr")(-c) + beyond)
-
-
-# -- quantiles ---------------------------------------------------------------------------------------------
 
 
 _INVERSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {

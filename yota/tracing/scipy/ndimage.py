@@ -79,9 +79,6 @@ def _single(ndim: int, axis: int, value: Any, rest: Any) -> list[Any]:
     return [value if each == axis else rest for each in range(ndim)]
 
 
-# -- weighted sums ---------------------------------------------------------------------------------------------------
-
-
 @records(_COMPILED, "correlate")
 def _correlate(trace: Trace, x: Any, weights: Any, out: Any, mode: int, cval: Any, origins: Any) -> None:
     x, weights = trace.traced(x), trace.traced(weights)
@@ -131,9 +128,6 @@ def _gaussian_along(
     reach = int(float(truncate) * sigma + 0.5) if radius is None else int(radius)
     weights = vars(module)["_gaussian_kernel1d"](sigma, int(order), reach)[::-1]
     return vars(module)["correlate1d"](input, weights, axis, output, mode, cval, 0)
-
-
-# -- choices ---------------------------------------------------------------------------------------------------------
 
 
 def _neighbours(trace: Trace, x: Any, footprint: Any, mode: int, cval: Any, origins: Any) -> Any:
@@ -186,9 +180,6 @@ def _called(
     found = _neighbours(trace, x, footprint, mode, cval, origins).astype(float, copy=False)
     rows = np.reshape(found, (len(found), -1)).T
     store(trace, out, np.reshape(np.stack([function(each, *arguments, **keywords) for each in rows]), x.shape))
-
-
-# -- Fourier transforms ----------------------------------------------------------------------------------------------
 
 
 def _frequencies(shape: tuple[int, ...], n: int, axis: int) -> list[Any]:

@@ -147,9 +147,6 @@ def _sample(
     _added(trace, out, (np.repeat(np.arange(len(wanted)), counts),), trace.traced(data)[constant(trace, taken)])
 
 
-# -- two matrices ----------------------------------------------------------------------------------------------------
-
-
 _OPERATIONS = {
     "plus": np.add,
     "minus": np.subtract,

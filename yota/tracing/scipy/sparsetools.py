@@ -45,9 +45,6 @@ def put(out: Any, found: Any) -> None:
         out[...] = np.reshape(found, out.shape)
 
 
-# -- kernels that move numbers ---------------------------------------------------------------------------------------
-
-
 def positions(shape: Any) -> Any:
     """Positions of the numbers of an array, counted from 1, as numbers."""
     return np.arange(1.0, np.prod(shape, dtype=int) + 1).reshape(shape)
@@ -120,12 +117,7 @@ def _eliminate_zeros(trace: Trace, rows: int, columns: int, pointers: Any, indic
         raise trace.refuse("a traced number of a sparse matrix is 0, and would leave its pattern.", "Keep it.")
 
 
-# -- what SciPy's classes do with arrays that traced ones cannot -------------------------------------------------------
-
-
-@records("scipy._lib._util", "_prune_array")
-def _prune(trace: Trace, array: Any) -> Any:
-    return array.copy()
+records("scipy._lib._util", "_prune_array")(lambda trace, array: array.copy())
 
 
 @records("scipy.sparse._coo", "_coo_base.__init__")

@@ -145,9 +145,6 @@ def least_squares(trace: Trace, x: Any, y: Any, w: Any, t: Any, k: int) -> Any:
     return np.reshape(found, (len(found), *y.shape[1:]))
 
 
-# -- piecewise polynomials -------------------------------------------------------------------------------
-
-
 @records("scipy.interpolate._cubic", "PchipInterpolator._find_derivatives")
 def _monotone_slopes(trace: Trace, x: Any, y: Any, xp: Any = None) -> Any:
     """Harmonic means of the slopes beside each point, and 0 at an extremum and beside what is flat."""
