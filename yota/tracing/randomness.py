@@ -15,13 +15,8 @@ from yota.errors import TracingError
 from yota.tracing.current import current
 
 
-def is_generator(value: Any) -> bool:
-    """Whether ``value`` is a generator of random numbers: NumPy's, old or new, or Python's."""
-    return _state(value) is not None
-
-
-def _state(value: Any) -> Any:
-    """What a generator of random numbers goes on from; None for anything else."""
+def state_of(value: Any) -> Any:
+    """What a generator of random numbers, NumPy's or Python's, goes on from; None for anything else."""
     numpy_random, python = sys.modules.get("numpy.random"), sys.modules.get("random")
     if numpy_random is not None:
         if isinstance(value, numpy_random.Generator):
@@ -47,15 +42,15 @@ class Draws:
     """Which generators of the function's, or of `random` and `numpy.random`, were drawn from since a moment."""
 
     def __init__(self, own: Iterable[Any] = ()) -> None:
-        self._own = [(generator, _state(generator)) for generator in own]
-        self._common = {name: _state(generator) for name, generator in _common().items()}
+        self._own = [(generator, state_of(generator)) for generator in own]
+        self._common = {name: state_of(generator) for name, generator in _common().items()}
         # The second number of a normal pair lies elsewhere.
         plain = {name: generator for name, generator in _common().items() if not _holds_number(self._common[name])}
         self._memory = {name: _memory(generator) for name, generator in plain.items()}
 
     def own(self) -> str:
         """The kind of a generator of the function's own that was drawn from; empty if none was."""
-        drawn = (generator for generator, state in self._own if not _same(state, _state(generator)))
+        drawn = (generator for generator, state in self._own if not _same(state, state_of(generator)))
         return next((f"a captured {type(generator).__name__}" for generator in drawn), "")
 
     def common(self) -> str:
@@ -64,7 +59,7 @@ class Draws:
             name
             for name, generator in _common().items()
             if ((now := _memory(generator)) is None or now != self._memory.get(name))
-            and not _same(self._common.get(name), _state(generator))
+            and not _same(self._common.get(name), state_of(generator))
         )
         return next(drawn, "")
 

@@ -14,7 +14,7 @@ from yota.tracing.captured.mentions import Observed, mentions
 from yota.tracing.captured.reach import Reach
 from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
-from yota.tracing.randomness import is_generator
+from yota.tracing.randomness import state_of
 
 
 class Captured:
@@ -140,7 +140,7 @@ def generators(values: Iterable[Any]) -> list[Any]:
         each = pending.pop()
         if type(each) not in PLAIN and id(each) not in seen:
             seen[id(each)] = each
-            if is_generator(each):
+            if state_of(each) is not None:
                 found.append(each)
             else:
                 pending += [part for _, part in children(each) or ()]
