@@ -80,6 +80,6 @@ def test_what_failed_has_no_derivative():
         # SciPy's search goes astray, and rounding errors grow.
         assert yota.trace(function, 4.0)[0] == pytest.approx(function(4.0), rel=1e-2)
         with pytest.raises(
-            DifferentiationError, match=r"solve_bvp failed, and its result has no derivative: The maxim"
+            DifferentiationError, match=r"solve_bvp at .* failed, and its result has no derivative: The maxim"
         ):
             yota.grad(function, 4.0)

@@ -176,7 +176,9 @@ def test_the_gradient_by_complex_numbers():
 
 def test_repeated_singular_values_and_sides():
     ones = sp.diags_array([3.0, 3.0, 2.0, 1.0, 0.5])
-    with pytest.raises(DifferentiationError, match=r"svds has no derivative here: the singular value 3 is repeated"):
+    with pytest.raises(
+        DifferentiationError, match=r"svds at .* has no derivative here: the singular value 3 is repeated"
+    ):
         yota.gradient(lambda s: svds(s * ones, k=2, v0=np.ones(5))[0].sum())(1.0)
     with pytest.raises(TracingError, match="vectors on one side"):
         yota.gradient(lambda s: svds(s * ones, k=2, return_singular_vectors="u")[1].sum())(1.0)

@@ -133,6 +133,15 @@ def test_other_arguments_run_the_solver_again():
     assert len(fg.info().compilations) == 1
 
 
+def test_events_that_there_are_none_of():
+    def last(rate, level):
+        found = solve_ivp(lambda t, y: -rate * y, (0, 3), [2.0], events=lambda t, y: y[0] - level)
+        return found.y[0, -1] + np.sum(found.t_events[0]) + np.sum(found.y_events[0])
+
+    slopes = [yota.gradient(last)(0.7, level) for level in (5.0, 1.0)]
+    assert slopes == pytest.approx([-6 * np.exp(-2.1), -6 * np.exp(-2.1) - np.log(2) / 0.49], rel=1e-2)
+
+
 def test_what_is_refused():
     def solved(rate, method, **options):
         return solve_ivp(lambda t, y: -rate * y, (0, 3), [2.0], method, **options)
@@ -142,5 +151,5 @@ def test_what_is_refused():
     with pytest.raises(DifferentiationError, match=r"sol of .*solve_ivp is wanted at a time outside of the steps"):
         yota.grad(lambda rate: solved(rate, "BDF", dense_output=True).sol(3.5)[0], 0.7)
     for jump in (lambda t, y: np.sign(y[0] - 1.5), lambda t, y: np.cbrt(y[0] - 1.5)):
-        with pytest.raises(DifferentiationError, match=r"an event of .*solve_ivp has no derivative"):
+        with pytest.raises(DifferentiationError, match=r"an event of .*solve_ivp at .* has no derivative"):
             yota.grad(lambda rate, jump=jump: solved(rate, "RK45", events=jump).t_events[0][0], 0.7)

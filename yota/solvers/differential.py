@@ -24,6 +24,7 @@ from yota.tracing.implementations import calls_back, records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
+from yota.transform.reverse.tape_parts import Reversal
 
 _EXPLICIT = ("RK23", "RK45", "DOP853")
 _IMPLICIT = ("Radau", "BDF", "LSODA")
@@ -91,9 +92,9 @@ class Failure(Host):
 
     message = ""
 
-    def adjoints(self, *args: Any) -> Any:
+    def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
-        raise DifferentiationError(f"{self.name} failed, and its result has no derivative: {self.message}")
+        raise DifferentiationError(f"{at.called(self.name)} failed, and its result has no derivative: {self.message}")
 
 
 @records("scipy.integrate._bvp", "modify_mesh")

@@ -104,7 +104,7 @@ class Eigenvalues(Host):
         pairs, slopes = self.pairs(at)
         given, numbers = [op.operands[0], *pairs], sorted(slopes)
         given += [match(builder, slopes[number], builder.types[given[1 + number]]) for number in numbers]
-        host = Distinct(self.name, Inner(None), lambda _: None)  # type: ignore[arg-type, return-value]
+        host = Distinct(at.called(self.name), Inner(None), lambda _: None)  # type: ignore[arg-type, return-value]
         host.places, host.types, host.called = self.places, (builder.types[given[2]],), self.called
 
         solve = registry.primitive("sparse_solve")

@@ -184,18 +184,20 @@ class Steps(Host):
 
     def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
-        builder, op, adjoints = at.builder, at.op, at.adjoints
+        builder, op, adjoints, name = at.builder, at.op, at.adjoints, at.called(self.name)
         paths = {number: path for path, number in self.numbers.items()}
         # The lengths of steps are constants.
         own = {number: each for number, each in adjoints.items() if number not in paths}
-        for number in adjoints.keys() - own.keys():
+        # Events that there are none of have times and states without elements.
+        wanted = [number for number in adjoints.keys() - own.keys() if self.types[number].size]
+        for number in wanted:
             if paths[number] not in (self.place, ("t",)):
-                raise DifferentiationError(f"{self.name}: result {paths[number][-1]} has no derivative; use y and t")
+                raise DifferentiationError(f"{name}: result {paths[number][-1]} has no derivative; use y and t")
         if self.failure:
-            raise DifferentiationError(f"{self.name} failed, and its result has no derivative: {self.failure}")
+            raise DifferentiationError(f"{name} failed, and its result has no derivative: {self.failure}")
         if len(self._inner.functions[0].branches) != 1:
             raise DifferentiationError(
-                f"{self.name}: the right-hand side decides by traced values, and takes several branches on the way; "
+                f"{name}: the right-hand side decides by traced values, and takes several branches on the way; "
                 "write the choice with np.where"
             )
         scheme = self.scheme(self, builder, op)
@@ -205,7 +207,7 @@ class Steps(Host):
             (places,) = scheme.inlined(np.transpose, [places])
         tape = Tape(self.name, (), builder.constants, tuple(builder.ops[first:]), (), builder.types)
         seeds: dict[int, int] = {}
-        for number in adjoints.keys() - own.keys():
+        for number in wanted:
             variable = places if paths[number] == self.place else times
             seeds[variable] = match(builder, adjoints[number], builder.types[variable])
         wrt = sorted({each for each in op.operands if each in at.active})

@@ -55,7 +55,7 @@ class LinearProgram(Host):
             solution=unknowns,
             reasons={number: f"result {path[-1]}" for path, number in self.numbers.items()},
         )
-        return implicit.adjoints(self.name, at)
+        return implicit.adjoints(at.called(self.name), at)
 
 
 class _Program:

@@ -90,7 +90,7 @@ class Minimum(Host):
             constant=frozenset(settled),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )
-        return implicit.adjoints(self.name, at)
+        return implicit.adjoints(at.called(self.name), at)
 
     def _equation(
         self, branches: Sequence[Branch], at: Reversal, measured: Mapping[Path, Callable[..., Any]]
@@ -133,7 +133,7 @@ class Minimum(Host):
             ends += emitted(builder, rows, inputs).outputs
         outer = [item_of(at.builder, at.op.result, 0), *(at.op.operands[place] for _, place in given)]
         found = emitted(at.builder, builder.finish([slope, *ends]), outer).outputs
-        host = ActiveSet(self.name, self.limits.rows, partial(self._loss, branches[0]))
+        host = ActiveSet(at.called(self.name), self.limits.rows, partial(self._loss, branches[0]))
         operands = (outer[0], *found, *outer[1 : len(branches[0].places) + 1])
         sides = item_of(at.builder, at.builder.emit(primitive("solved"), operands, {"host": host}), 0)
         given.append(("variable", sides))

@@ -60,7 +60,7 @@ class Root(Host):
             constant=self.zero,
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
-        return implicit.adjoints(self.name, at)
+        return implicit.adjoints(at.called(self.name), at)
 
 
 def _is_diagonal(tape: Tape) -> bool:

@@ -163,7 +163,7 @@ def _with(function: Callable[..., Any], more: Sequence[Any]) -> Callable[..., An
 def _is_regular(value: Any) -> bool:
     """Whether a list or tuple is of numbers, or of arrays of one shape."""
     try:
-        return len({np.shape(each) for each in value}) == 1 and not _has_none(value)
+        return not _has_none(value) and len({np.shape(each) for each in value}) == 1
     except ValueError:
         return False
 

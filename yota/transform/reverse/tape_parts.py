@@ -68,6 +68,10 @@ class Reversal:
     active: set[int]
     reverse: Reverse
 
+    def called(self, name: str) -> str:
+        """The name of what the op calls, and the place of the call."""
+        return f"{name} at {self.op.location}" if self.op.location else name
+
 
 def constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
     """A constant of a type, as a variable."""
