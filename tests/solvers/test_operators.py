@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse.linalg import LinearOperator, bicg, bicgstab, cg, gmres, lgmres, minres, qmr
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, bicg, bicgstab, cg, gmres, lgmres, minres, qmr
 
 import yota
 from yota.errors import DifferentiationError, TracingError
@@ -59,6 +59,23 @@ def test_an_operator_without_traced_values():
     np.testing.assert_allclose(found, np.linalg.solve(dense(product, fixed), WEIGHTS), rtol=1e-10)
     factor = lambda a: np.sum(a * solved(gmres, skew, fixed, RIGHT))
     np.testing.assert_allclose(yota.gradient(factor)(2.0), np.sum(solved(gmres, skew, fixed, RIGHT)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [cg, gmres, bicgstab])
+@pytest.mark.parametrize("form", [np.asarray, aslinearoperator])
+def test_traced_dense_matrices(solver, form):
+    """Elements that are zero have derivatives, too."""
+    matrix = np.diag(3.0 + np.arange(N)) + np.diag(WEIGHTS[1:], 1) / 4 + np.diag(WEIGHTS[1:], -1) / 4
+
+    def loss(matrix, b):
+        return WEIGHTS @ solver(form(matrix), b, rtol=1e-13)[0] ** 3
+
+    value, slopes = yota.value_and_grad(loss, wrt=(0, 1))(matrix, RIGHT)
+    assert value == pytest.approx(loss(matrix, RIGHT), rel=1e-14)
+    x = np.linalg.solve(matrix, RIGHT)
+    adjoint = np.linalg.solve(matrix.T, 3 * WEIGHTS * x**2)
+    np.testing.assert_allclose(slopes[0], -np.outer(adjoint, x), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(slopes[1], adjoint, rtol=1e-9)
 
 
 def test_what_is_refused():

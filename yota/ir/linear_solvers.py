@@ -141,7 +141,7 @@ class Iterative:
         sparse = importlib.import_module("scipy.sparse")
         matrix = sparse.csc_array((data, (rows, columns)), shape=(len(b), len(b)))
         matrix = matrix.T if transposed else matrix
-        matrix = matrix.toarray() if self.form == "dense" else matrix.asformat(self.form)
+        matrix = matrix.toarray("C") if self.form == "dense" else matrix.asformat(self.form)
         return self.run(matrix, b, transposed)
 
     def run(self, matrix: Any, b: Any, transposed: bool) -> Any:

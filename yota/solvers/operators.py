@@ -30,8 +30,8 @@ def _iteration(
     A = getattr(A, "A", A) if isinstance(A, library.LinearOperator) else A
     known = isinstance(A, library.LinearOperator)
     # Only its products tell whether an operator has traced values.
-    parts = [A.matvec(np.ones(A.shape[1], A.dtype))] if known else [A, getattr(A, "data", None)]
-    if not is_traced([*parts, b, x0, M, getattr(M, "data", None), *options.values()]):
+    part = A.matvec(np.ones(A.shape[1], A.dtype)) if known else A.data if hasattr(A, "format") else A
+    if not is_traced([part, b, x0, M, getattr(M, "data", None), *options.values()]):
         with paused():
             found: tuple[Any, int] = getattr(library, name)(A, b, x0, M=M, **options)
         return found
