@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from yota.ir.callables import original
 from yota.ir.types import Record
 
 
@@ -75,6 +78,21 @@ def resolve(path: str) -> Any:
             continue
         return functools.reduce(getattr, names[count:], found)
     raise ImportError(f"there is no module for {path}")
+
+
+def path_of(value: Any) -> str:
+    """The dotted name of a function or a class that NumPy, SciPy or yota defines; empty for others.
+
+    >>> import numpy
+    >>> path_of(numpy.ndarray), path_of(print)
+    ('numpy.ndarray', '')
+    """
+    path = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+    if path.partition(".")[0] in ("numpy", "scipy", "yota"):
+        with contextlib.suppress(ImportError, AttributeError):
+            found = original(resolve(path))
+            return path if found is value or inspect.unwrap(found) is value else ""
+    return ""
 
 
 def call(*operands: Any, form: Form) -> Any:

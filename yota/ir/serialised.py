@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -10,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.calls import Form, Items, Place
+from yota.ir.callables import original
+from yota.ir.calls import Form, Items, Place, path_of, resolve
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.inputs import Input, Static
-from yota.ir.linear_solvers import Banded, Direct
+from yota.ir.linear_solvers import Banded, Direct, Iterative
 from yota.ir.location import Location, Span, where
 from yota.ir.primitive import Primitive
 from yota.ir.regions import Region
@@ -35,6 +37,7 @@ _RECORDS: tuple[Any, ...] = (
     Region,
     Direct,
     Banded,
+    Iterative,
 )
 _KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple, dict)
 _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
@@ -42,6 +45,24 @@ _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
 
 class Unwritable(Exception):
     """An object that cannot be serialised, such as a user's function."""
+
+
+class Carried:
+    """An object of yota's that another process makes again from its state: numbers, strings, arrays, and such objects.
+
+    Its class is found by its dotted name.
+    """
+
+    def state(self) -> dict[str, Any]:
+        """What it is made of."""
+        return dict(vars(self))
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Any:
+        """The object of a `state`."""
+        made = object.__new__(cls)
+        made.__dict__.update(state)
+        return made
 
 
 def text(value: Any, named: Callable[[Primitive], str], outside: Sequence[Any] = ()) -> str:
@@ -66,6 +87,8 @@ class _Writer:
         self._outside = {id(array): number for number, array in enumerate(outside)}
         # Many ops share a location, and many variables share a type.
         self._shared: dict[int, Any] = {}
+        # States are new objects, whose identities must not come again.
+        self._carried: dict[int, tuple[int, dict[str, Any]]] = {}
 
     def written(self, value: Any) -> Any:
         kind = type(value)
@@ -90,6 +113,8 @@ class _Writer:
         return self._other(value, kind)
 
     def _once(self, value: Any) -> Any:
+        if isinstance(value, Carried):
+            return self.written(value)
         found = self._shared.get(id(value))
         if found is None:
             found = self._shared[id(value)] = self.written(value)
@@ -98,6 +123,8 @@ class _Writer:
     def _other(self, value: Any, kind: Any) -> Any:
         if id(value) in self._outside:
             return ["x", self._outside[id(value)]]
+        if isinstance(value, Carried):
+            return self._carrying(value)
         if kind in (float, complex) or isinstance(value, np.generic):
             return ["n", kind.__name__ if kind in _KINDS else "", *_bytes(np.asarray(value))]
         if kind is np.ndarray:
@@ -106,12 +133,22 @@ class _Writer:
             return ["y", value.str]
         if kind is type and value in _KINDS:
             return ["k", value.__name__]
+        if callable(value) and (path := path_of(value)):
+            return ["f", path]
         for name, marker in _MARKERS.items():
             if value is marker:
                 return ["m", name]
         raise Unwritable(
             f"{getattr(value, 'name', f'a {kind.__name__}')} holds functions or other objects of this process"
         )
+
+    def _carrying(self, value: Carried) -> Any:
+        if id(value) in self._carried:
+            return ["r", self._carried[id(value)][0]]
+        number, state = len(self._carried), value.state()
+        self._carried[id(value)] = number, state
+        kind = type(value)
+        return ["c", number, f"{kind.__module__}.{kind.__qualname__}", self.written(state)]
 
 
 def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any] = ()) -> Any:
@@ -124,8 +161,16 @@ def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any
         pairs = tuple((name, made(each)) for name, each in static)
         return Op(result, primitive(name), tuple(operands), pairs, made(location))
 
+    carried: dict[int, Any] = {}
+
+    def restored(number: int, path: str, state: Any) -> Any:
+        carried[number] = _carried_class(path).restored(made(state))
+        return carried[number]
+
     made_of: dict[str, Callable[..., Any]] = {
         "op": op,
+        "c": restored,
+        "r": carried.__getitem__,
         "t": lambda *parts: tuple(map(made, parts)),
         "l": lambda *parts: list(map(made, parts)),
         "d": lambda *pairs: {made(key): made(part) for key, part in pairs},
@@ -135,9 +180,25 @@ def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any
         "a": _array,
         "y": _dtype,
         "k": _kind,
+        "f": lambda path: original(_found(path, ("numpy", "scipy", "yota"))),
         "m": lambda name: _MARKERS[name],
     }
     return made(json.loads(text))
+
+
+def _found(path: str, packages: Sequence[str]) -> Any:
+    """The function or class of a dotted name in one of the packages."""
+    with contextlib.suppress(ImportError, AttributeError):
+        if path.partition(".")[0] in packages:
+            return resolve(path)
+    raise ValueError(f"{path} is not found in {', '.join(packages)}")
+
+
+def _carried_class(path: str) -> Any:
+    found = _found(path, ("yota",))
+    if not issubclass(found, Carried):
+        raise ValueError(f"{path} is not a class of objects that are carried")
+    return found
 
 
 def _kind(name: str) -> Any:

@@ -19,14 +19,14 @@ import numpy as np
 
 from yota._resources import folder as data
 from yota.errors import CodegenError
-from yota.ir.serialised import LateTape, Unwritable, read, tape_text, text
+from yota.ir.serialised import Carried, LateTape, Unwritable, read, tape_text, text
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments
 from yota.run.compiled import BROUGHT, KEPT, Journal
 from yota.run.machine.cache import Table
 from yota.run.machine.python import code_of
 from yota.run.machine.store import Store, digest_of, folder, processor
-from yota.run.specialise import Gradient, Instead, Target, is_in_c
+from yota.run.specialise import Gradient, Instead, Target, is_in_c, parts_of
 from yota.settings import settings
 from yota.tracing.captured.checks import Contents
 from yota.tracing.captured.description import NoDigest
@@ -35,6 +35,7 @@ from yota.tracing.memory import owner_of
 
 if TYPE_CHECKING:
     from yota.ir.primitive import Primitive
+    from yota.ir.tape import Tape
 
 _RULE = "rule "
 
@@ -65,7 +66,7 @@ def find(name: str) -> Primitive:
     return catalog.primitive(name)
 
 
-_FORMAT = "4"
+_FORMAT = "5"
 _MOST_BYTES = 1 << 23
 """Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""
 _TOO_LARGE = f"its constant arrays have more than {_MOST_BYTES >> 20} MB"
@@ -185,18 +186,21 @@ class Place:
             return None
         first, *lines = record.split("\n")
         with contextlib.suppress(ValueError, KeyError, TypeError, IndexError, EOFError):
-            head = read(first, find, self.before.classes)
-            found = self._made(head, lines, arguments) if lines else None
+            hosts = read(lines[0], find, self.before.parts) if lines else []
+            head = read(first, find, [*self.before.classes, *hosts])
+            found = self._made(head, lines[1:], arguments, hosts) if lines else None
             self.journal.records.insert(self._key, record)
             if found is None:
                 raise Instead(head["instead"])
             return *found, BROUGHT if brought else KEPT
         return None
 
-    def _made(self, head: Any, lines: Sequence[str], arguments: Arguments) -> tuple[Gradient, Any]:
+    def _made(
+        self, head: Any, lines: Sequence[str], arguments: Arguments, hosts: Sequence[Carried]
+    ) -> tuple[Gradient, Any]:
         """The record: the source, the tape's captured data, the part of the tape that each call needs, and the rest."""
         outside, (eager, late) = self.before.parts, lines
-        tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
+        tape = LateTape.of(read(eager, find), lambda: read(late, find, [*outside, *hosts]), arguments.statics)
         captured, relied, fresh = (
             [outside[each] if type(each) is int else each for each in several] for several in head["arrays"]
         )
@@ -226,11 +230,19 @@ class Place:
             return
 
         def record(after: Read) -> str:
-            parts = {each.name: getattr(source, each.name) for each in fields(source)}
+            hosts = _carried(gradient.tape, source)
+            try:
+                carried = text(hosts, _name, after.parts)
+            except Unwritable:
+                # Where there is one, it says the line of the call.
+                tape_text(gradient.tape, _name, after.parts)
+                raise
+            if len(carried) > 4 * _MOST_BYTES // 3:
+                raise Unwritable(_TOO_LARGE)
             head = {
                 "leaves": gradient.leaves,
                 "arrays": _places(gradient, after.parts),
-                "source": parts,
+                "source": parts_of(source),
                 "compiled": None if hasattr(source, "kernels") else _bytes_of(source.text),
                 "form": gradient.aux and gradient.aux.written(),
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
@@ -238,7 +250,8 @@ class Place:
                 "sources": gradient.sources,
                 "ran": after.places(gradient.ran),
             }
-            return "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])
+            first = text(head, _name, [*after.classes, *hosts])
+            return "\n".join([first, carried, *tape_text(gradient.tape, _name, [*after.parts, *hosts])])
 
         self._keep(record)
 
@@ -252,19 +265,26 @@ class Place:
         self._keep(record)
 
     def _keep(self, record: Callable[[Read], str]) -> None:
-        with contextlib.suppress(NoDigest, OSError):
+        try:
             after = self.ask(ran=True)
             # Side effects of the trace must happen in each process.
             if after.digest != self.before.digest:
                 self.journal.unsaved = "the function changes what it reads"
                 return
-            try:
-                made = record(after)
-            except Unwritable as reason:
-                self.journal.unsaved = str(reason)
-                return
-            self.journal.records.insert(self._key, made)
+            made = record(after)
+        except (NoDigest, Unwritable, OSError) as reason:
+            self.journal.unsaved = str(reason)
+            return
+        self.journal.records.insert(self._key, made)
+        with contextlib.suppress(OSError):
             self.store.put(self._file, made)
+
+
+def _carried(tape: Tape, source: Any) -> list[Carried]:
+    """What calls solvers on the tape, and in the code, which are the same objects or made of them."""
+    static = (each for op in tape.ops for _, each in op.static)
+    found = (each for each in (*source.constants.values(), *static) if isinstance(each, Carried))
+    return list({id(each): each for each in found}.values())
 
 
 def _bytes_of(text: str) -> np.ndarray:

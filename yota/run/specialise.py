@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,6 +104,11 @@ def source_of(tape: Tape, target: Target, values: int) -> Any:
     else:
         from yota.emit.targets.numpy import generate
     return generate(on_target(tape, target), strict=target.strict, values=values)
+
+
+def parts_of(source: Any) -> dict[str, Any]:
+    """The parts of generated source by name, of which another process loads it."""
+    return {each.name: getattr(source, each.name) for each in fields(source)} if is_dataclass(source) else vars(source)
 
 
 def is_in_c(target: Target) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from yota.errors import DifferentiationError
 from yota.ir.callables import original
+from yota.ir.serialised import Carried
 from yota.ir.types import TensorType
 from yota.tracing.current import paused
 
@@ -24,7 +25,7 @@ _DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class Row(Carried):
     """A bound, or an element of a constraint.
 
     fixed: whether it is linear, and its numbers are plain.
@@ -35,7 +36,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class ActiveSet:
+class ActiveSet(Carried):
     """The active set of a solution, as the host of a `solved` op.
 
     The operands are the solution, the gradient and the bounds; where there are constraints, their values, lower ends,

@@ -9,7 +9,7 @@ the error of a step of ``BDF`` of the same order. Steps of ``BDF`` are merged th
 
 from __future__ import annotations
 
-import sys
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +23,6 @@ from yota.rules.registry import Registry
 from yota.solvers.implicit import played
 from yota.solvers.inner import Slopes
 from yota.solvers.integration_steps import Scheme, Steps, Track
-from yota.solvers.solver_calls import Call
 from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.backward import reverse
 from yota.transform.reverse.equation_systems import jacobian
@@ -178,11 +177,11 @@ class ImplicitSteps(Steps):
         """Give SciPy the generated Jacobian."""
         Slopes(self._inner.functions[0], lambda tape: _slopes(tape, registry))
 
-    def more(self, call: Call, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
+    def more(self, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
         """See `Steps.more`."""
         if not self._inner.slopes:
             return {}
-        slopes, vectorized = functions[-1], call.arguments["vectorized"]
+        slopes, vectorized = functions[-1], self.call.arguments["vectorized"]
         return {"jac": lambda t, y: slopes(t, y[:, None] if vectorized else y)}
 
     def kept(self, track: Track) -> list[Any]:
@@ -200,7 +199,7 @@ class ImplicitSteps(Steps):
         nodes = times[:-1, None] + np.diff(times)[:, None] * _NODES
         dense = track.between[0]
         if ends[0] != ends[-1]:
-            dense = sys.modules["scipy.integrate"].OdeSolution(track.knots, track.between)
+            dense = importlib.import_module("scipy.integrate").OdeSolution(track.knots, track.between)
         states = dense(nodes.ravel()).T
         if np.iscomplexobj(states):
             states = np.concatenate([states.real, states.imag], axis=1)
@@ -218,8 +217,9 @@ class Odeint(ImplicitSteps):
 
     rows = True
 
-    def integrated(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
+    def integrated(self, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
         """See `Steps.integrated`."""
+        call = self.call
         given = {name: call.value(name, functions, others) for name in call.arguments}
         rate, slopes = functions[0], functions[-1]
         own = {} if any(given[name] is not None for name in ("Dfun", "ml", "mu")) else {"Dfun": slopes, "col_deriv": 0}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.serialised import Carried
 from yota.solvers.active_sets import Row
 from yota.solvers.inner import Function
 from yota.solvers.solver_calls import Call
@@ -14,7 +15,7 @@ from yota.tracing.current import current
 from yota.tracing.methods import is_traced
 
 
-class Limits:
+class Limits(Carried):
     """What bounds a solution.
 
     function: takes the solution, and gives lower and upper bounds; where there are constraints, also their values, and
@@ -26,6 +27,10 @@ class Limits:
         self._bounds, self._constraints = (low, high), constraints
         self.rows: list[Row] = []
         self.function = Function(call.inner, self._ends, several=True)
+
+    def state(self) -> dict[str, Any]:
+        """See `Carried.state`: what is needed beside the generated code."""
+        return {"function": self.function, "rows": self.rows}
 
     def _ends(self, x: Any) -> tuple[Any, ...]:
         plain, size = not is_traced([*self._bounds]), np.size(x)

@@ -43,11 +43,9 @@ def _solve_ivp(trace: Trace, *args: Any, **keywords: Any) -> Any:
     if isinstance(times, (list, tuple, np.ndarray)) and not len(times):
         raise trace.unrecorded(f"{call.name} with an empty t_eval", "Leave it out.")
     kind = ImplicitSteps if issubclass(method, implicit) else ExplicitSteps
-    host = kind(call.name, call.inner, lambda functions, *others: host.taken(call, functions, others))
+    host = kind(call)
     host.method, host.others, host.events = method, call.others, events_of(call)
     host.every = MERGED if issubclass(method, module.BDF) else 1
-    if isinstance(host, ExplicitSteps):
-        host.call = call
     host.keeps = bool(host.events or call.arguments["dense_output"])
     options = call.arguments["options"]
     given = any(options.get(name) is not None for name in ("jac", "jac_sparsity", "lband", "uband"))
@@ -68,8 +66,8 @@ def _odeint(trace: Trace, func: Any, *args: Any, **keywords: Any) -> Any:
     if not given.arguments["tfirst"]:
         given.arguments.update({name: _turned(given.arguments[name]) for name in ("func", "Dfun")}, tfirst=True)
     call = Call(trace, module.odeint, given.args, given.kwargs, ["func", "Dfun"], lifted=["y0", "t"])
-    host = Odeint(call.name, call.inner, lambda functions, *others: host.taken(call, functions, others))
-    host.method, host.place = module.LSODA, (0,) if call.arguments["full_output"] else ()
+    host = Odeint(call, (0,) if call.arguments["full_output"] else ())
+    host.method = module.LSODA
     host.give_slopes(trace.registry)
     found, host.numbers = recorded(call, host, host.place)
     host.operands = {"y0": call.operand("y0"), "t_eval": call.operand("t")}
@@ -92,6 +90,10 @@ class Failure(Host):
 
     message = ""
 
+    def run(self, functions: Any, *others: Any) -> Solution:
+        """See `Host.run`."""
+        return Solution(others, [], None)
+
     def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
         raise DifferentiationError(f"{at.called(self.name)} failed, and its result has no derivative: {self.message}")
@@ -113,7 +115,7 @@ def _solve_bvp(trace: Trace, fun: Callable[..., Any], *args: Any, **keywords: An
     found = inspect.unwrap(sys.modules["scipy.integrate"].solve_bvp)(fun, *args, **keywords)
     if found.success or (found.status == _FEW_NODES and bool(np.max(found.rms_residuals) <= _ROUGH)):
         return found
-    host = Failure("scipy.integrate.solve_bvp", Inner(trace), lambda _, *values: Solution(values, [], None))
+    host = Failure("scipy.integrate.solve_bvp", Inner(trace))
     host.message = found.message
     names = [name for name in ("y", "p", "yp", "x") if found[name] is not None]
     _, held = host.recorded([*(found[name] for name in names), found.sol.c])
@@ -142,11 +144,10 @@ class DenseOutput(Unavailable):
         """The states at several times, whose values may be ``known``."""
         trace, parent = current(), self._host
         assert trace is not None
-        inner = copy.copy(parent._inner)
-        inner.trace = trace
-        host = type(parent)(f"sol of {parent.name}", inner, parent._run)
-        host.parent, host.single, host.method = parent, single, parent.method
-        host.place, host.numbers = (), {(): 0}
+        inner, call = copy.copy(parent._inner), copy.copy(parent.call)
+        inner.trace, call.inner, call.name = trace, inner, f"sol of {parent.name}"
+        host = type(parent)(call, ())
+        host.parent, host.single, host.method, host.numbers = parent, single, parent.method, {(): 0}
         host.operands = {**parent.operands, "t_eval": len(inner.read) + len(parent.others)}
         _, (found, *_) = host.recorded([*parent.others, times, *known])
         return found
@@ -154,6 +155,13 @@ class DenseOutput(Unavailable):
 
 class Crossing(Root):
     """Times of events: each is a zero of a function of its own."""
+
+    def __init__(self, name: str, inner: Inner) -> None:
+        Host.__init__(self, name, inner)
+
+    def run(self, functions: Any, *others: Any) -> Solution:
+        """See `Host.run`."""
+        return Solution(others, [], None)
 
     def is_elementwise(self, equation: Tape) -> bool:
         """See `Root.is_elementwise`."""
@@ -183,7 +191,7 @@ def with_events(trace: Trace, call: Call, host: Steps, found: Any) -> Any:
             continue
         inner = Inner(trace)
         Function(inner, _equation(call.inner.functions[number].function, sol, len(times)))
-        root = Crossing(f"an event of {call.name}", inner, lambda functions, t: Solution([t], [], t))
+        root = Crossing(f"an event of {call.name}", inner)
         _, (moved,) = root.recorded([times])
         reached = sol.at(moved, np.transpose(states))
         found.t_events[place], found.y_events[place] = moved, np.transpose(reached)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,9 +14,10 @@ from yota.ir.callables import original
 from yota.ir.catalog import item_of, primitive
 from yota.ir.infer import sample
 from yota.ir.linear_solvers import Direct
+from yota.ir.serialised import Carried
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
-from yota.solvers.solver_calls import Call
+from yota.solvers.solver_calls import Call, Calling
 from yota.tracing.current import current, paused
 from yota.tracing.implementations import records
 from yota.tracing.scipy.sparsetools import constant, pattern, rows_of
@@ -27,7 +29,7 @@ _REPEATED = 1e-10
 """An eigenvalue is repeated if another one is nearer, as a part of the largest sum of a row."""
 
 
-class Places:
+class Places(Carried):
     """Where the numbers of a symmetric matrix stand, and those of the matrix for the change of one eigenvector."""
 
     def __init__(self, rows: Any, columns: Any, count: int) -> None:
@@ -85,12 +87,28 @@ class Distinct(Host):
         return float(1 / np.linalg.norm(x))
 
 
-class Eigenvalues(Host):
+class Eigenvalues(Calling):
     """A call of eigsh; results are the eigenvalues, and their vectors in columns."""
 
     places: Places
     called = "eigenvalue"
-    symmetric = True
+    symmetric = wants = True
+    matrix: tuple[Any, Any, tuple[int, int]]
+
+    def run(self, functions: Sequence[Any], *others: Any) -> Solution:
+        """See `Host.run`."""
+        whole = self.whole(others[0])
+        values, vectors = self.call.run(functions, *others, A=whole)
+        if not self.wants:
+            # SciPy's order may be another one.
+            own = self.call.run(functions, *others, A=whole, return_eigenvectors=False)
+            values, vectors = own, vectors[:, _matched(values, own)]
+        return Solution([values, vectors], [], None)
+
+    def whole(self, data: Any) -> Any:
+        """The matrix of these numbers."""
+        rows, columns, shape = self.matrix
+        return importlib.import_module("scipy.sparse").csc_array((data, (rows, columns)), shape=shape)
 
     def pairs(self, at: Reversal) -> tuple[list[int], dict[int, int]]:
         """The eigenvalues and eigenvectors of the symmetric matrix, and their adjoints by number."""
@@ -104,7 +122,7 @@ class Eigenvalues(Host):
         pairs, slopes = self.pairs(at)
         given, numbers = [op.operands[0], *pairs], sorted(slopes)
         given += [match(builder, slopes[number], builder.types[given[1 + number]]) for number in numbers]
-        host = Distinct(at.called(self.name), Inner(None), lambda _: None)  # type: ignore[arg-type, return-value]
+        host = Distinct(at.called(self.name), Inner(None))
         host.places, host.types, host.called = self.places, (builder.types[given[2]],), self.called
 
         solve = registry.primitive("sparse_solve")
@@ -148,6 +166,16 @@ class SingularValues(Eigenvalues):
     """
 
     called = "singular value"
+
+    def run(self, functions: Sequence[Any], *others: Any) -> Solution:
+        """See `Host.run`."""
+        whole = self.whole(others[0][: len(self.matrix[0])])
+        u, values, vh = self.call.run(functions, *others, A=whole)
+        if not self.wants:
+            own = self.call.run(functions, *others, A=whole, return_singular_vectors=False)
+            order = _matched(values, own)
+            u, values, vh = u[:, order], own, vh[order]
+        return Solution([values, u, vh], [], None)
 
     def pairs(self, at: Reversal) -> tuple[list[int], dict[int, int]]:
         """See `Eigenvalues.pairs`."""
@@ -207,23 +235,14 @@ def _svds(
     options |= {"ncv": ncv, "tol": tol, "which": which, "v0": v0, "maxiter": maxiter}
     if wants not in (True, False):
         raise trace.unrecorded("scipy.sparse.linalg.svds of vectors on one side", "Leave return_singular_vectors out.")
-    sparse = sys.modules["scipy.sparse"]
     matrix, rows, columns = _plain_places(trace, "svds", A)
     svds = original(sys.modules["scipy.sparse.linalg"].svds)
     data = trace.traced(matrix.data)[: len(columns)]
     call = Call(trace, svds, (np.concatenate([data, data]), k), options, [])
 
-    def run(functions: Sequence[Any], *others: Any) -> Solution:
-        whole = sparse.csc_array((others[0][: len(columns)], (rows, columns)), shape=matrix.shape)
-        u, values, vh = call.run(functions, *others, A=whole)
-        if not wants:
-            own = call.run(functions, *others, A=whole, return_singular_vectors=False)
-            order = _matched(values, own)
-            u, values, vh = u[:, order], own, vh[order]
-        return Solution([values, u, vh], [], None)
-
     height = matrix.shape[0]
-    host = SingularValues(call.name, call.inner, run)
+    host = SingularValues(call)
+    host.matrix, host.wants = (rows, columns, matrix.shape), bool(wants)
     host.places = Places(
         np.concatenate([rows, columns + height]), np.concatenate([columns + height, rows]), sum(matrix.shape)
     )
@@ -233,7 +252,6 @@ def _svds(
 
 @records("scipy.sparse.linalg", "eigsh", "eigs", named=True)
 def _eigenvalues(name: str, trace: Trace, A: Any, k: int = 6, M: Any = None, **options: Any) -> Any:
-    sparse = sys.modules["scipy.sparse"]
     wants = options.pop("return_eigenvectors", True)
     if M is not None or any(options.get(each) is not None for each in ("Minv", "OPinv")):
         raise trace.unrecorded(f"scipy.sparse.linalg.{name} with M, Minv or OPinv", "Use scipy.linalg.eigvals.")
@@ -241,16 +259,8 @@ def _eigenvalues(name: str, trace: Trace, A: Any, k: int = 6, M: Any = None, **o
     solver = original(getattr(sys.modules["scipy.sparse.linalg"], name))
     call = Call(trace, solver, (trace.traced(matrix.data)[: len(columns)], k), options, [])
 
-    def run(functions: Sequence[Any], *others: Any) -> Solution:
-        whole = sparse.csc_array((others[0], (rows, columns)), shape=matrix.shape)
-        values, vectors = call.run(functions, *others, A=whole)
-        if not wants:
-            # SciPy's order may be another one.
-            own = call.run(functions, *others, A=whole, return_eigenvectors=False)
-            values, vectors = own, vectors[:, _matched(values, own)]
-        return Solution([values, vectors], [], None)
-
-    host = Eigenvalues(call.name, call.inner, run)
+    host = Eigenvalues(call)
+    host.matrix, host.wants = (rows, columns, matrix.shape), bool(wants)
     host.places, host.symmetric = Places(rows, columns, matrix.shape[0]), name == "eigsh"
     _, (values, vectors) = host.recorded(call.others)
     return (values, vectors) if wants else values

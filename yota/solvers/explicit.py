@@ -5,8 +5,10 @@ Where the user chose the times, generated code takes the steps: SciPy's algorith
 
 from __future__ import annotations
 
-import sys
+import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,9 @@ from yota.ir.catalog import item_of
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
-from yota.run.specialise import Target, compile_tape, is_in_c, simplified
+from yota.run.specialise import Target, is_in_c, loaded, parts_of, simplified, source_of
 from yota.solvers.integration_steps import Scheme, Stepped, Steps, Track, at_numbers, rate_of
-from yota.solvers.solver_calls import Call
+from yota.solvers.solver_calls import Operand
 from yota.tracing.current import paused
 from yota.transform.reverse.tape_parts import taped
 
@@ -149,18 +151,17 @@ class RungeKutta(Scheme):
 class ExplicitSteps(Steps):
     """A call of a solver with an explicit method; see `Steps`.
 
-    call: the call of SciPy's function.
     target: of the code that takes the steps; None if SciPy does.
     """
 
     scheme, dense = RungeKutta, False
-    call: Call
     target: Target | None = None
+    _source: Any = None
     _steps: Callable[..., Any] | None = None
 
     def on(self, target: Any) -> ExplicitSteps:
         """See `Host.on`."""
-        module = sys.modules["scipy.integrate"]
+        module = importlib.import_module("scipy.integrate")
         known = self.method in (module.RK23, module.RK45, module.DOP853)
         branches = self._inner.functions[0].branches
         needs_scipy = target.strict or self.keeps or self.parent is not None or self.operands["t_eval"] is None
@@ -169,9 +170,32 @@ class ExplicitSteps(Steps):
         type = branches[0].tape.types[branches[0].tape.inputs[1].variable]
         if type.dtype != float or self.room * _TRIALS * (self.method.n_stages + 4) * type.size > _MOST:
             return self
-        made = ExplicitSteps(self.name, self._inner, self._run)
-        made.__dict__.update(self.__dict__, target=target)
+        made: ExplicitSteps = object.__new__(ExplicitSteps)
+        made.__dict__.update(vars(self), target=target)
         return made
+
+    def state(self) -> dict[str, Any]:
+        """See `Carried.state`: with the code that takes the steps."""
+        found = {**super().state(), "_steps": None, "_source": None, "target": None}
+        if self.target is not None and self._made():
+            found.update(_source=parts_of(self._source), target=astuple(self.target))
+        return found
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Any:
+        """See `Carried.restored`."""
+        made = super().restored(state)
+        if made.target is not None:
+            made.target, made._source = Target(*made.target), SimpleNamespace(**made._source)
+        return made
+
+    def _made(self) -> bool:
+        """Whether there is code that takes the steps."""
+        if self._source is None and self.target is not None:
+            self._source = self._generated()
+            if self._source is None:
+                self.target = None
+        return self._source is not None
 
     def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Stepped:
         """See `Host.solve`."""
@@ -196,11 +220,10 @@ class ExplicitSteps(Steps):
         given = [np.float64(t), solver.y, solver.f, np.float64(solver.h_abs), np.True_]
         fixed = (last, solver.direction, solver.rtol, solver.atol, solver.max_step)
         given += [*(np.asarray(each, float)[()] for each in fixed), *(values[place] for place in branch.places)]
+        if not self._made():
+            return None
         if self._steps is None:
-            self._steps = self._compiled([type_of(each) for each in given])
-            if self._steps is None:
-                self.target = None
-                return None
+            self._steps = loaded(self._source)
         accepted, begin, ends, starts, *terms = self._steps(*given)
         at = np.flatnonzero(accepted > 0)
         begin, ends = begin[at], ends[at]
@@ -214,19 +237,36 @@ class ExplicitSteps(Steps):
         count = solver.nfev + self.method.n_stages * np.count_nonzero(accepted)
         if not isinstance(self.method.P, np.ndarray):
             count += len(self.method.A_EXTRA) * len(np.unique(place))
-        ivp = sys.modules["scipy.integrate"]._ivp.ivp
+        ivp = importlib.import_module("scipy.integrate")._ivp.ivp
         found = ivp.OdeResult(
             t=times, y=whole.T, sol=None, t_events=None, y_events=None, nfev=int(count), njev=0, nlu=0
         )
         found.update(status=0, message=ivp.MESSAGES[0], success=True)
         return self.solution(track, found)
 
-    def _compiled(self, types: Sequence[TensorType]) -> Callable[..., Any] | None:
+    def _types(self) -> list[TensorType]:
+        """The types of what a trial begins with, of what is fixed, and of what the right-hand side reads."""
+        (branch,) = self._inner.functions[0].branches
+        state = TensorType(np.dtype(float), self.types[self.numbers[self.place]].shape[:1])
+        tolerances = [TensorType(np.dtype(float), self._shape(name)) for name in ("rtol", "atol")]
+        return [
+            *(_NUMBER, state, state, _NUMBER, type_of(np.True_)),
+            *(_NUMBER, _NUMBER, *tolerances, _NUMBER),
+            *(self.given[place] for place in branch.places),
+        ]
+
+    def _shape(self, option: str) -> tuple[int, ...]:
+        """The shape of a tolerance."""
+        value = self.call.arguments["options"].get(option, 0.0)
+        is_given = isinstance(value, Operand)
+        return self.given[len(self._inner.read) + value.number].shape if is_given else np.shape(value)
+
+    def _generated(self) -> Any:
         """Code that takes the steps: the times at which trials begin and end, and what is kept of them.
 
         None if NumPy would do that on arrays, which takes as long as SciPy's steps.
         """
-        (branch,), method, target = self._inner.functions[0].branches, self.method, self.target
+        (branch,), method, target, types = self._inner.functions[0].branches, self.method, self.target, self._types()
         assert target is not None
         carried = types[:5]
 
@@ -246,7 +286,7 @@ class ExplicitSteps(Steps):
         tape = simplified(tape, target.first)
         if not is_in_c(target.first) and not any(is_plain(op.keyword("region")) for op in tape.ops if op.regions):
             return None
-        return compile_tape(tape, target.first, values=0)[0]
+        return source_of(tape, target.first, 0)
 
     def kept(self, track: Track) -> list[Any]:
         """See `Steps.kept`: how many steps there are, and in which of them the times of the result are."""

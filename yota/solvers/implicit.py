@@ -11,8 +11,10 @@ import numpy as np
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.infer import sample
+from yota.ir.serialised import Carried
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
+from yota.rules.registry import Registry, registry
 from yota.solvers.inner import Inner, Missing
 from yota.tracing.current import current, paused
 from yota.transform.reverse.tape_parts import Reversal, emitted
@@ -30,24 +32,41 @@ class Solution:
     whole: Any
 
 
-class Host:
+class Host(Carried):
     """A call of a solver, at each run of the tape.
 
-    run: calls it, with the functions, their slopes and the values of further operands.
+    types, given: of the results and of the operands.
     chosen: which branch holds at the solution.
     """
 
-    def __init__(self, name: str, inner: Inner, run: Callable[..., Solution]) -> None:
+    chosen = 0
+    _numbers: tuple[type, ...] | None = None
+    """The types of the results, if all are Python's numbers."""
+    registry: Registry | None = None
+
+    def __init__(self, name: str, inner: Inner) -> None:
         self.name = self.__name__ = name
-        self._inner, self._run = inner, run
-        self.registry = None if inner.trace is None else inner.trace.registry
+        self._inner = inner
+        if inner.trace is not None:
+            self.registry = inner.trace.registry
         self.types: tuple[TensorType, ...] = ()
-        self._numbers: tuple[type, ...] | None = None
-        """The types of the results, if all are Python's numbers."""
-        self.chosen = 0
+        self.given: tuple[TensorType, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+    def run(self, functions: Sequence[Callable[..., Any]], *others: Any) -> Solution:
+        """Call the solver, with the functions, their slopes and the values of further operands."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """See `Carried.state`; another process has the same rules."""
+        return {name: each for name, each in vars(self).items() if name != "registry"}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Any:
+        """See `Carried.restored`."""
+        return super().restored({**state, "registry": registry()})
 
     def __reduce__(self) -> Any:
         """Refuse to be pickled, as part of a tape or of what was compiled.
@@ -59,7 +78,7 @@ class Host:
         """
         raise ArgumentError(
             f"{self.name} is on this tape, with functions of this process; pickle the derivative, such as "
-            "yota.value_and_grad(f), which another process traces anew"
+            "yota.value_and_grad(f), which another process traces anew, or freeze it"
         )
 
     def on(self, target: Any) -> Host:
@@ -71,7 +90,7 @@ class Host:
         with paused():
             inner = self._inner
             called = [each.at(values) for each in inner.functions] + [each.at(values) for each in inner.slopes]
-            return self._run(called, *others)
+            return self.run(called, *others)
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """Which branch of the first function holds at the solution."""
@@ -108,6 +127,7 @@ class Host:
         self.types = tuple(map(type_of, results))
         self._numbers = tuple(map(type, results)) if all(type(each) in (float, int) for each in results) else None
         operands = (*map(trace.lift, self._inner.read), *variables)
+        self.given = tuple(trace.builder.types[each] for each in operands)
         traced = trace.record(primitive("solved"), operands, {"host": self}, results)
         for each, value in zip(traced[len(found.arrays) :], last, strict=True):
             trace.decide(trace.lift(each), "solver", value)

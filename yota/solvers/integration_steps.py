@@ -13,9 +13,9 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
-from yota.solvers.implicit import Host, Solution, played
-from yota.solvers.inner import Inner
-from yota.solvers.solver_calls import Call, Path, solution_at
+from yota.solvers.carried_arguments import written
+from yota.solvers.implicit import Solution, played
+from yota.solvers.solver_calls import Call, Calling, Path, solution_at
 from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
 _FEWEST = 64
@@ -75,7 +75,7 @@ class Stepped(Solution):
     track: Track
 
 
-class Steps(Host):
+class Steps(Calling):
     """A call of a solver of differential equations; see `Host`.
 
     scheme: what puts the steps on a tape.
@@ -93,7 +93,6 @@ class Steps(Host):
 
     scheme: ClassVar[type[Scheme]]
     dense: ClassVar[bool]
-    place: Path = ("y",)
     rows = False
     method: Any
     failure = ""
@@ -106,9 +105,16 @@ class Steps(Host):
     operands: dict[str, Any]
     numbers: dict[Path, int]
 
-    def __init__(self, name: str, inner: Inner, run: Callable[..., Solution]) -> None:
-        super().__init__(name, inner, run)
+    def __init__(self, call: Call, place: Path = ("y",)) -> None:
+        super().__init__(call, place)
         self.events: dict[int, dict[str, Any]] = {}
+
+    def state(self) -> dict[str, Any]:
+        """See `Carried.state`; of the values beside those that functions read, the number counts."""
+        known = {"_latest": None, "others": [None] * len(self.others)}
+        for name in ("method", "operands"):
+            known[name] = written(getattr(self, name), f"{name} of {self.name}")
+        return {**super().state(), **known}
 
     def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Stepped:
         """See `Host.solve`."""
@@ -138,16 +144,16 @@ class Steps(Host):
             known = [track.sol(times[0])[:, None] if self.single else track.sol(times)]
         return self.solution(track, known[0])
 
-    def taken(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Stepped:
+    def run(self, functions: Sequence[Callable[..., Any]], *others: Any) -> Stepped:
         """Call SciPy, and keep where the steps ended."""
         functions = [at_numbers(each) for each in functions]
         for number, attributes in self.events.items():
             functions[number].__dict__.update(attributes)
-        return self.solution(*self.integrated(call, functions, others))
+        return self.solution(*self.integrated(functions, others))
 
     def solution(self, track: Track, whole: Any) -> Stepped:
         """What a call gave, and what the scheme needs of it."""
-        found = solution_at(self.place)(whole)
+        found = solution_at(self.place, whole)
         if self._inner.trace is not None:
             self.failure = track.failure
         knots = track.ends
@@ -162,10 +168,10 @@ class Steps(Host):
             arrays = [*arrays, ends, last, *self.kept(track)]
         return Stepped(arrays, ended, whole, track)
 
-    def integrated(self, call: Call, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
+    def integrated(self, functions: Sequence[Callable[..., Any]], others: Sequence[Any]) -> Any:
         """Call SciPy; where the steps ended, and what it gives."""
-        track = Track(self.every)
-        instead = {"method": track.recording(self.method, dense=self.dense), **self.more(call, functions)}
+        track, call = Track(self.every), self.call
+        instead = {"method": track.recording(self.method, dense=self.dense), **self.more(functions)}
         if self.keeps:
             instead["dense_output"] = True
         whole = call.run(functions, *others, **instead)
@@ -174,7 +180,7 @@ class Steps(Host):
         track.sol, whole.sol = whole.sol, whole.sol if call.arguments["dense_output"] else None
         return track, whole
 
-    def more(self, call: Call, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
+    def more(self, functions: Sequence[Callable[..., Any]]) -> dict[str, Any]:
         """Further keywords for SciPy's function."""
         return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from yota.errors import DifferentiationError
 from yota.ir.callables import original
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
-from yota.solvers.solver_calls import Call, Path, recorded, solution_at
+from yota.solvers.solver_calls import Call, Calling, Path, recorded, solution_at
 from yota.tracing.dispatch import concrete
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
@@ -26,7 +27,7 @@ _NEAR = 1e-8
 """A slack and a multiplier below this, as a part of what they are made of, are zero."""
 
 
-class LinearProgram(Host):
+class LinearProgram(Calling):
     """A linear program; see `Host`.
 
     names: the arguments that are the operands.
@@ -35,6 +36,18 @@ class LinearProgram(Host):
 
     names: tuple[str, ...]
     numbers: dict[Path, int]
+
+    def run(self, functions: Any, *others: Any) -> Solution:
+        """See `Host.run`.
+
+        Raises DifferentiationError if there is no solution.
+        """
+        whole = self.call.run(functions, *others)
+        if whole.x is None:
+            raise DifferentiationError(f"{self.name} found no solution: {whole.message}")
+        found = solution_at(self.place, whole)
+        prices = whole.ineqlin.marginals, whole.eqlin.marginals, whole.lower.marginals + whole.upper.marginals
+        return replace(found, arrays=[*found.arrays, np.concatenate([whole.x, *prices])])
 
     def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
@@ -56,6 +69,17 @@ class LinearProgram(Host):
             reasons={number: f"result {path[-1]}" for path, number in self.numbers.items()},
         )
         return implicit.adjoints(at.called(self.name), at)
+
+
+class Assignment(Host):
+    """An assignment of rows to columns; see `Host`."""
+
+    maximize = False
+
+    def run(self, functions: Any, *others: Any) -> Solution:
+        """See `Host.run`."""
+        solve = original(importlib.import_module("scipy.optimize").linear_sum_assignment)
+        return Solution(list(solve(*others, self.maximize)), [], None)
 
 
 class _Program:
@@ -156,17 +180,7 @@ def _linprog(trace: Trace, *args: Any, **keywords: Any) -> Any:
             given[f"A_{side}"] = _matrix(trace, given[f"A_{side}"])
             given[f"b_{side}"] = np.ravel(trace.traced(given[f"b_{side}"])).astype(float)
     call = Call(trace, known, (), given, [])
-    taken = solution_at(("x",))
-
-    def run(functions: Any, *others: Any) -> Solution:
-        whole = call.run(functions, *others)
-        if whole.x is None:
-            raise DifferentiationError(f"scipy.optimize.linprog found no solution: {whole.message}")
-        found = taken(whole)
-        prices = whole.ineqlin.marginals, whole.eqlin.marginals, whole.lower.marginals + whole.upper.marginals
-        return replace(found, arrays=[*found.arrays, np.concatenate([whole.x, *prices])])
-
-    host = LinearProgram(call.name, call.inner, run)
+    host = LinearProgram(call, ("x",))
     host.names = tuple(name for name in call.arguments if call.is_placed(name))
     found, host.numbers = recorded(call, host, ("x",))
     # Numbers of the search for integers, of which there are none.
@@ -177,7 +191,6 @@ def _linprog(trace: Trace, *args: Any, **keywords: Any) -> Any:
 @records("scipy.optimize", "linear_sum_assignment")
 def _assignment(trace: Trace, cost_matrix: Any, maximize: bool = False) -> Any:
     """Rows and their columns: whole numbers, whose derivative is zero."""
-    solve = original(sys.modules["scipy.optimize"].linear_sum_assignment)
-    name = "scipy.optimize.linear_sum_assignment"
-    host = Host(name, Inner(trace), lambda _, costs: Solution(list(solve(costs, maximize)), [], None))
+    host = Assignment("scipy.optimize.linear_sum_assignment", Inner(trace))
+    host.maximize = maximize
     return tuple(host.recorded([trace.traced(cost_matrix)])[1])

@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -15,14 +14,15 @@ import numpy as np
 from yota.errors import DifferentiationError, StaleTapeError
 from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
+from yota.ir.serialised import Carried
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.run.machine.signals import StaleTape
 from yota.solvers.active_sets import ActiveSet, stationary
 from yota.solvers.constraints import Limits, limits, pair
-from yota.solvers.implicit import Host, Solution
+from yota.solvers.implicit import Solution
 from yota.solvers.inner import MOST, Branch, Function
-from yota.solvers.solver_calls import Call, Path, listed, recorded
+from yota.solvers.solver_calls import Call, Calling, Path, listed, recorded
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
@@ -47,14 +47,45 @@ _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "huber": lambda f, z: f / np.where(z <= 1, 1.0, np.sqrt(np.where(z <= 1, 1.0, z))),
 }
 """The derivatives of losses by a result ``f``, where ``z`` is the square of its scaled value."""
-_COST: dict[Path, Callable[..., Any]] = {("cost",): lambda rest: 0.5 * np.sum(rest**2)}
 
 
-class Minimum(Host):
-    """A solver that makes its first function small, or the squares of its results; see `Host`.
+class Loss(Carried):
+    """What a solver makes small, from the results of its function.
 
     squares: the loss by which the results are weighed; empty if the function itself is made small.
     scale: what the results are divided by in the loss.
+    """
+
+    def __init__(self, squares: str, scale: Any, branch: Branch) -> None:
+        self.squares, self.scale, self.branch = squares, scale, branch
+
+    def weights(self, f: Any) -> Any:
+        """The derivative by each result."""
+        return _WEIGHTS[self.squares](f, (f / float(self.scale)) ** 2)
+
+    def __call__(self, x: Any, *read: Any) -> Callable[[Any], float]:
+        """The loss, as a function of a step from the solution."""
+
+        def results(step: Any) -> Any:
+            place = np.reshape(np.ravel(x) + step, np.shape(x))
+            try:
+                found = self.branch(place if place.ndim else type(x)(place), *read)
+            except (StaleTape, StaleTapeError):
+                return np.nan
+            return np.asarray(found[0] if isinstance(found, tuple) else found)
+
+        if not self.squares:
+            return lambda step: float(np.sum(results(step)))
+        here = results(0.0)
+        # With the weights that hold at the solution, the squares have the same gradient as the loss.
+        weights = np.divide(self.weights(here), here, out=np.ones_like(here), where=here != 0)
+        return lambda step: float(np.sum(weights * results(step) ** 2)) / 2
+
+
+class Minimum(Calling):
+    """A solver that makes its first function small, or the squares of its results; see `Host`.
+
+    squares, scale: see `Loss`.
     limits: bounds and constraints of the solution.
     measured: results that are computed from those of the function, and where that is asked for, their derivatives.
     numbers: which result is what.
@@ -68,6 +99,9 @@ class Minimum(Host):
 
     def _functions(self) -> list[Function]:
         return [self._inner.functions[0], *([] if self.limits is None else [self.limits.function])]
+
+    def _loss(self, branch: Branch) -> Loss:
+        return Loss(self.squares, self.scale, branch)
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
@@ -100,7 +134,7 @@ class Minimum(Host):
         (value,), solution, registry = tape.outputs, tape.inputs[0].variable, at.registry
         builder, type = tape.builder(), tape.types[value]
         results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
-        weights = emitted(builder, taped(self._weights, [type], registry), [value]).outputs[0]
+        weights = emitted(builder, taped(self._loss(branches[0]).weights, [type], registry), [value]).outputs[0]
         (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
         where = builder.types[solution]
         slope = zeros_like(builder, solution) if slope is None else match(builder, slope, where)
@@ -133,38 +167,28 @@ class Minimum(Host):
             ends += emitted(builder, rows, inputs).outputs
         outer = [item_of(at.builder, at.op.result, 0), *(at.op.operands[place] for _, place in given)]
         found = emitted(at.builder, builder.finish([slope, *ends]), outer).outputs
-        host = ActiveSet(at.called(self.name), self.limits.rows, partial(self._loss, branches[0]))
+        host = ActiveSet(at.called(self.name), self.limits.rows, self._loss(branches[0]))
         operands = (outer[0], *found, *outer[1 : len(branches[0].places) + 1])
         sides = item_of(at.builder, at.builder.emit(primitive("solved"), operands, {"host": host}), 0)
         given.append(("variable", sides))
         return [builder.input(at.builder.types[sides], 0, "sides"), *ends]
 
-    def _weights(self, f: Any) -> Any:
-        """The derivative of the loss by each result of the function."""
-        return _WEIGHTS[self.squares](f, (f / float(self.scale)) ** 2)
-
-    def _loss(self, branch: Branch, x: Any, *read: Any) -> Callable[[Any], float]:
-        """What is made small, as a function of a step from the solution; see `ActiveSet`."""
-
-        def results(step: Any) -> Any:
-            place = np.reshape(np.ravel(x) + step, np.shape(x))
-            try:
-                found = branch(place if place.ndim else type(x)(place), *read)
-            except (StaleTape, StaleTapeError):
-                return np.nan
-            return np.asarray(found[0] if isinstance(found, tuple) else found)
-
-        if not self.squares:
-            return lambda step: float(np.sum(results(step)))
-        here = results(0.0)
-        # With the weights that hold at the solution, the squares have the same gradient as the loss.
-        weights = np.divide(self._weights(here), here, out=np.ones_like(here), where=here != 0)
-        return lambda step: float(np.sum(weights * results(step) ** 2)) / 2
-
     def _is_value(self, path: Path, type: TensorType) -> bool:
         """Whether a result is what the function gives at the solution."""
         found = self.types[self.numbers[path]]
         return found.size == type.size and (path != (1,) or not self.squares)
+
+
+def _cost(rest: Any) -> Any:
+    return 0.5 * np.sum(rest**2)
+
+
+def _norm(rest: Any) -> Any:
+    return np.sqrt(np.sum(rest**2))
+
+
+def _same(rest: Any) -> Any:
+    return rest
 
 
 def _absolute(rest: Any, rows: Any) -> Any:
@@ -184,7 +208,7 @@ def _recorded(call: Call, place: Path, bounds: Any = None, constraints: Sequence
     """The result of a call, with traced values in it."""
     if call.is_placed("f_scale"):
         raise call.trace.unrecorded(f"{call.name} with traced f_scale", "Scale the function.")
-    host = call.host(Minimum, place)
+    host = Minimum(call, place)
     host.limits = limits(call, bounds, constraints)
     for name, value in attributes.items():
         setattr(host, name, value)
@@ -241,7 +265,7 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
     loss = call.arguments["loss"]
     if loss not in _WEIGHTS or call.arguments["kwargs"]:
         raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
-    measured = _COST if loss == "linear" else {}
+    measured = {("cost",): _cost} if loss == "linear" else {}
     ends, scale = _both(call.given["bounds"]), call.arguments["f_scale"]
     return _recorded(call, ("x",), ends, squares=loss, scale=scale, measured=measured)
 
@@ -249,7 +273,7 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
 @calls_back("scipy.optimize", "leastsq")
 def _leastsq(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].leastsq, args, keywords, ["func", "Dfun"])
-    return _recorded(call, (0,), squares="linear", measured={(1,): _absolute, (2, "fvec"): lambda rest: rest})
+    return _recorded(call, (0,), squares="linear", measured={(1,): _absolute, (2, "fvec"): _same})
 
 
 @calls_back("scipy.optimize", "curve_fit")
@@ -273,7 +297,7 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
         return rest if sigma is None else rest / sigma
 
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
-    measured = {(1,): _absolute if given.arguments["absolute_sigma"] else _covariance, (2, "fvec"): lambda rest: rest}
+    measured = {(1,): _absolute if given.arguments["absolute_sigma"] else _covariance, (2, "fvec"): _same}
     return _recorded(call, (0,), _both(call.given["bounds"]), squares="linear", measured=measured)
 
 
@@ -284,12 +308,12 @@ def _both(bounds: Any) -> Any:
 
 @records("scipy.optimize", "nnls")
 def _nnls(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    return _linear(trace, "nnls", (0,), {(1,): lambda rest: np.sqrt(np.sum(rest**2))}, args, keywords)
+    return _linear(trace, "nnls", (0,), {(1,): _norm}, args, keywords)
 
 
 @records("scipy.optimize", "lsq_linear")
 def _lsq_linear(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    return _linear(trace, "lsq_linear", ("x",), _COST, args, keywords)
+    return _linear(trace, "lsq_linear", ("x",), {("cost",): _cost}, args, keywords)
 
 
 def _linear(trace: Trace, name: str, place: Path, measured: Any, args: Any, keywords: Any) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape
-from yota.solvers.implicit import Host, Solution
-from yota.solvers.solver_calls import Call, Path, recorded
+from yota.solvers.implicit import Solution
+from yota.solvers.solver_calls import Call, Calling, Path, recorded
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.implicit_functions import Implicit
@@ -21,7 +21,7 @@ from yota.transform.reverse.tape_parts import Reversal, match
 from yota.transform.sparse.dependence import pattern
 
 
-class Root(Host):
+class Root(Calling):
     """A solver whose first function is zero at the solution; see `Host`.
 
     fixed: whether the function gives the solution there, and not zero.
@@ -30,7 +30,7 @@ class Root(Host):
     """
 
     fixed = elementwise = False
-    zero: frozenset[int] = frozenset()
+    zero: Sequence[int] = ()
     called: Sequence[Path] = ()
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
@@ -57,7 +57,7 @@ class Root(Host):
             equation,
             [("operand", place) for place in branch.places],
             elementwise=self.is_elementwise(equation),
-            constant=self.zero,
+            constant=frozenset(self.zero),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
         return implicit.adjoints(at.called(self.name), at)
@@ -81,11 +81,11 @@ def root(trace: Trace, solver: Callable[..., Any], called: Sequence[str], place:
 
 
 def _recorded(call: Call, place: Path, *, fixed: bool = False, elementwise: bool = False) -> Any:
-    host = call.host(Root, place)
+    host = Root(call, place)
     host.fixed, host.elementwise = fixed, elementwise
     found, numbers = recorded(call, host, place)
     host.called = list(numbers)
-    host.zero = frozenset(number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",)))
+    host.zero = [number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",))]
     return found
 
 

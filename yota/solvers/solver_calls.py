@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.serialised import Carried
+from yota.solvers.carried_arguments import written
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Function, Inner
 from yota.tracing.methods import is_traced, is_tracer
@@ -16,7 +18,7 @@ from yota.tracing.scipy.callbacks import inside
 from yota.tracing.trace import Trace
 
 
-class _Place:
+class Operand(Carried):
     """Stands for a traced value among arguments."""
 
     def __init__(self, number: int) -> None:
@@ -27,14 +29,14 @@ _UNPACKING = ("newton", "solve_ivp")
 """Solvers that pass the items of a list ``args`` as arguments; to others a list is one argument."""
 
 
-class Callback:
+class Callback(Carried):
     """Stands for a function among arguments."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
-class Call:
+class Call(Carried):
     """A call of a solver.
 
     args, keywords: what it is called with, traced values among them; ``given`` are these by parameter.
@@ -87,6 +89,22 @@ class Call:
         self.arguments.update({name: self._placed(value) for name, value in self.arguments.items()})
         self._args, self._keywords = bound.args, bound.kwargs
 
+    def state(self) -> dict[str, Any]:
+        """See `Carried.state`; without arguments that are defaults, which may be objects of SciPy's."""
+        defaults = inspect.signature(self.original).parameters
+        given = {name: each for name, each in self.arguments.items() if each is not defaults[name].default}
+        arguments = {name: written(each, f"{name} of {self.name}") for name, each in given.items()}
+        return {"name": self.name, "original": written(self.original, self.name), "arguments": arguments}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Any:
+        """See `Carried.restored`."""
+        solver = inspect.unwrap(state["original"])
+        bound = inspect.BoundArguments(inspect.signature(solver), state["arguments"])
+        bound.apply_defaults()
+        known = {"arguments": bound.arguments, "_args": bound.args, "_keywords": bound.kwargs}
+        return super().restored({**state, "original": solver, **known})
+
     def _called(self, function: Callable[..., Any], more: Sequence[Any], *, several: bool = False) -> Callback:
         Function(self.inner, _with(function, more), several=several)
         return Callback(len(self.inner.functions) - 1)
@@ -101,11 +119,11 @@ class Call:
         """``value`` with a place for each traced value in it."""
         if is_tracer(value):
             self.others.append(value)
-            return _Place(len(self.others) - 1)
+            return Operand(len(self.others) - 1)
         if isinstance(value, (list, tuple)) and is_traced(value):
             self.others.append(self.trace.traced(value) if _is_regular(value) else None)
             if self.others[-1] is not None:
-                return _Place(len(self.others) - 1)
+                return Operand(len(self.others) - 1)
             self.others.pop()
             return type(value)([self._placed(each) for each in value])
         if isinstance(value, list) and any(hasattr(each, "lb") for each in value):
@@ -137,12 +155,19 @@ class Call:
     def operand(self, name: str) -> Any:
         """The number of the operand that an argument is, after those that functions read; its value if it is none."""
         value = self.arguments[name]
-        return len(self.inner.read) + value.number if isinstance(value, _Place) else value
+        return len(self.inner.read) + value.number if isinstance(value, Operand) else value
 
-    def host(self, kind: type[Host], place: Path = ()) -> Any:
-        """The call as a host; the solution is at ``place`` of what SciPy gives."""
-        taken = solution_at(place)
-        return kind(self.name, self.inner, lambda functions, *others: taken(self.run(functions, *others)))
+
+class Calling(Host):
+    """A call of SciPy's function, whose solution is at ``place`` of what it gives; see `Host`."""
+
+    def __init__(self, call: Call, place: Path = ()) -> None:
+        super().__init__(call.name, call.inner)
+        self.call, self.place = call, place
+
+    def run(self, functions: Sequence[Callable[..., Any]], *others: Any) -> Solution:
+        """See `Host.run`."""
+        return solution_at(self.place, self.call.run(functions, *others))
 
 
 def _module(function: Any) -> str:
@@ -177,7 +202,7 @@ def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:
         return value
     if isinstance(value, Callback):
         return functions[value.number]
-    if isinstance(value, _Place):
+    if isinstance(value, Operand):
         found = others[value.number]
         return np.array(found) if np.ndim(found) else found
     if isinstance(value, (list, tuple)):
@@ -197,7 +222,7 @@ def listed(constraints: Any) -> list[Any]:
 def _has_place(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_place, value))
-    return isinstance(value, _Place)
+    return isinstance(value, Operand)
 
 
 class Unavailable:
@@ -256,14 +281,10 @@ def _rebuilt(value: Any, known: dict[Path, Any], path: Path = ()) -> Any:
     return known.get(path, value)
 
 
-def solution_at(place: Path) -> Callable[[Any], Solution]:
-    """What takes the solution, which is at ``place``, and all else from what a solver gives."""
-
-    def taken(whole: Any) -> Solution:
-        arrays, ended, _ = _parts(whole, place)
-        return Solution(list(arrays.values()), list(ended.values()), whole)
-
-    return taken
+def solution_at(place: Path, whole: Any) -> Solution:
+    """The solution, which is at ``place``, and all else from what a solver gives."""
+    arrays, ended, _ = _parts(whole, place)
+    return Solution(list(arrays.values()), list(ended.values()), whole)
 
 
 def _parts(whole: Any, place: Path) -> tuple[dict[Path, Any], dict[Path, int], list[Path]]:

@@ -14,6 +14,7 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
 from yota.ir.linear_solvers import Iterative
+from yota.ir.serialised import Carried
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.optimize import dce
@@ -26,7 +27,7 @@ from yota.transform.reverse.tape_parts import Reversal, Reverse, emitted, match
 
 
 @dataclass(frozen=True, eq=False)
-class Krylov:
+class Krylov(Carried):
     """A system of linear equations, as the host of a `solved` op of the right-hand side and what the matrix reads.
 
     name: of the function whose derivative, or solution, this is.
