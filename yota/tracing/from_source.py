@@ -37,8 +37,8 @@ class Source:
             return inner
 
         _replaced(function, noted)
-        self.chosen = any(each.__code__ in _remembered for each in self._users)
         known = [_remembered[each.__code__] for each in self._users if each.__code__ in _remembered]
+        self.chosen = bool(known)
         self.wide, self.deep = any(wide for wide, _ in known), any(deep for _, deep in known)
 
     @functools.cached_property

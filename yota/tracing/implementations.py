@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+Form = TypeVar("Form", bound=Callable[..., Any])
 
 IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
 """Recorded forms by NumPy function, or by the name of a method that all ufuncs have; each takes the trace first."""
@@ -48,23 +48,23 @@ def register_loaded() -> None:
 
 def registering(
     table: dict[Any, Callable[..., Any]], names: Mapping[Any, str], named: bool = False
-) -> Callable[[_Function], _Function]:
+) -> Callable[[Form], Form]:
     """A decorator that puts a function into ``table`` by the keys of ``names``; if ``named``, it takes names first."""
 
-    def register(function: _Function) -> _Function:
+    def register(function: Form) -> Form:
         table.update({key: functools.partial(function, name) if named else function for key, name in names.items()})
         return function
 
     return register
 
 
-def implements(*functions: Any, named: bool = False, checked: bool = False) -> Callable[[_Function], _Function]:
+def implements(*functions: Any, named: bool = False, checked: bool = False) -> Callable[[Form], Form]:
     """Register a recorded form of NumPy ``functions``; if ``checked``, NumPy has accepted the arguments."""
     CHECKED.update(functions if checked else ())
     return registering(IMPLEMENTATIONS, {each: getattr(each, "__name__", "") for each in functions}, named)
 
 
-def records(module: str, *names: str, always: bool = False, named: bool = False) -> Callable[[_Function], _Function]:
+def records(module: str, *names: str, always: bool = False, named: bool = False) -> Callable[[Form], Form]:
     """Register the decorated function as the recorded form of functions of ``module``, which do not dispatch.
 
     ``Class.method`` names a method, ``table.key`` an item of a dictionary. If ``always``, plain calls are recorded too.
@@ -74,6 +74,6 @@ def records(module: str, *names: str, always: bool = False, named: bool = False)
     return registering(FORMS, {(module, name): name for name in names}, named)
 
 
-def calls_back(module: str, *names: str, named: bool = False) -> Callable[[_Function], _Function]:
+def calls_back(module: str, *names: str, named: bool = False) -> Callable[[Form], Form]:
     """The same for functions that call the function they are given first, which may give traced values."""
     return registering(CALLING, {(module, name): name for name in names}, named)

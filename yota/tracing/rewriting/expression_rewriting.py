@@ -56,11 +56,6 @@ def _boolean(rewriter: Rewriter, part: ast.BoolOp) -> Any:
     return ast.BoolOp(part.op, [*(placed(rule("asked", each), each) for each in values), last])
 
 
-@rewrites(ast.IfExp)
-def _conditional(rewriter: Rewriter, part: ast.IfExp) -> Any:
-    return ast.IfExp(rewriter.test(part.test), rewriter.rewrite(part.body), rewriter.rewrite(part.orelse))
-
-
 @rewrites(ast.Attribute)
 def _attribute(rewriter: Rewriter, part: ast.Attribute) -> Any:
     return rule("attribute", rewriter.rewrite(part.value), ast.Constant(rewriter.scope.mangled(part.attr)))

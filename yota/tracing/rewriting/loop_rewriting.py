@@ -21,7 +21,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from yota.tracing.rewriting.rewriter import Rewriter, load, placed, rewrites, rule, store
+from yota.tracing.rewriting.rewriter import Rewriter, load, placed, rebuilt, rewrites, rule, store
 from yota.tracing.rewriting.statement_rewriting import assign
 
 _LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Try, ast.With)
@@ -41,7 +41,7 @@ def _while(rewriter: Rewriter, part: ast.While) -> list[Any]:
             return _with_exit(rewriter, part, leaving, names)
     names = None if part.orelse else _assigned(rewriter, part.test, part.body)
     if names is None:
-        return [ast.While(rewriter.test(part.test), rewriter.every(part.body), rewriter.every(part.orelse))]
+        return [rebuilt(rewriter, part)]
     begin, loop = _trips(rewriter, part.test, part.body, [], names)
     ends = placed(ast.If(ast.UnaryOp(ast.Not(), rewriter.test(part.test)), [ast.Break()], []), part.test)
     body = [*_recorded(rewriter, loop, names, [ast.Break()]), ends, *rewriter.every(part.body)]

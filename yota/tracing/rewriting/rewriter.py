@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
+from yota.tracing.implementations import Form, registering
 from yota.tracing.rewriting.scopes import Scope, scope_of
 
-_Form = TypeVar("_Form", bound=Callable[..., Any])
 OPERATORS = {
     getattr(ast, kind): name
     for kind, name in zip(
@@ -32,14 +32,9 @@ COMPARISONS = {
 _forms: dict[type[ast.AST], Callable[[Any, Any], Any]] = {}
 
 
-def rewrites(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
+def rewrites(*kinds: type[ast.AST]) -> Callable[[Form], Form]:
     """Register what a part of these kinds becomes: a part, or a list of statements."""
-
-    def register(form: _Form) -> _Form:
-        _forms.update(dict.fromkeys(kinds, form))
-        return form
-
-    return register
+    return registering(_forms, dict.fromkeys(kinds, ""))
 
 
 @dataclass(eq=False)
@@ -134,15 +129,17 @@ def store(name: str) -> Any:
 
 
 def rebuilt(rewriter: Rewriter, part: Any) -> Any:
-    """The part with what its own parts become."""
+    """The part with what its own parts become; a ``test`` or ``guard`` is a condition."""
     if not part._fields:
         return part
     fields = {}
     for name, value in ast.iter_fields(part):
         if isinstance(value, list):
             fields[name] = rewriter.every(value)
+        elif isinstance(value, ast.AST):
+            fields[name] = rewriter.test(value) if name in ("test", "guard") else rewriter.rewrite(value)
         else:
-            fields[name] = rewriter.rewrite(value) if isinstance(value, ast.AST) else value
+            fields[name] = value
     return type(part)(**fields)
 
 

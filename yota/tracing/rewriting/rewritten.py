@@ -9,11 +9,12 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import CellType, CodeType, FunctionType
-from typing import Any, TypeVar
+from typing import Any
 
 from yota.errors import YotaError
 from yota.tracing.bytecode import nested
 from yota.tracing.current import current
+from yota.tracing.implementations import Form, registering
 from yota.tracing.rewriting import (  # noqa: F401  (they register how parts are rewritten)
     loop_rewriting,
     statement_rewriting,
@@ -24,7 +25,6 @@ from yota.tracing.rewriting.rewriter import Rewriter, placed
 from yota.tracing.rewriting.scopes import scope_of
 from yota.tracing.source_lines import Rewritten, is_installed_file, rewritten
 
-_Form = TypeVar("_Form", bound=Callable[..., Any])
 RULES: dict[str, Any] = {"YotaError": YotaError, "slice": slice}
 """What rewritten code calls, by name without the dot."""
 
@@ -34,14 +34,9 @@ _DEEPER = 4
 _DEEPEST = 12_000
 
 
-def rule(*names: str) -> Callable[[_Form], _Form]:
+def rule(*names: str) -> Callable[[Form], Form]:
     """Register a rule."""
-
-    def register(form: _Form) -> _Form:
-        RULES.update(dict.fromkeys(names, form))
-        return form
-
-    return register
+    return registering(RULES, dict.fromkeys(names, ""))
 
 
 def from_source(function: FunctionType) -> FunctionType:

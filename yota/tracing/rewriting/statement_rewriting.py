@@ -113,16 +113,6 @@ def _deleted(rewriter: Rewriter, target: Any) -> Iterator[Any]:
             yield from _deleted(rewriter, each)
 
 
-@rewrites(ast.If)
-def _if(rewriter: Rewriter, part: ast.If) -> Any:
-    return ast.If(rewriter.test(part.test), rewriter.every(part.body), rewriter.every(part.orelse))
-
-
-@rewrites(ast.Assert)
-def _assert(rewriter: Rewriter, part: ast.Assert) -> Any:
-    return ast.Assert(rewriter.test(part.test), None if part.msg is None else rewriter.rewrite(part.msg))
-
-
 @rewrites(ast.Match)
 def _match(rewriter: Rewriter, part: ast.Match) -> Any:
     subject = rewriter.rewrite(part.subject)
@@ -130,12 +120,6 @@ def _match(rewriter: Rewriter, part: ast.Match) -> Any:
     if MATCHES_ARRAYS and any(isinstance(each, ast.MatchSequence) for each in patterns):
         subject = placed(rule("matched", subject), part.subject)
     return ast.Match(subject, rewriter.every(part.cases))
-
-
-@rewrites(ast.match_case)
-def _case(rewriter: Rewriter, part: ast.match_case) -> Any:
-    guard = None if part.guard is None else rewriter.test(part.guard)
-    return ast.match_case(part.pattern, guard, rewriter.every(part.body))
 
 
 @rewrites(ast.With)

@@ -11,6 +11,7 @@ from typing import Any
 
 from yota.tracing.current import entered
 from yota.tracing.forms import Trace, current, is_traced, is_tracer
+from yota.tracing.methods import transformed
 
 
 class _Traced(Exception):
@@ -74,22 +75,18 @@ def _if_called(trace: Trace, value: Any) -> Any:
 
 
 def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with plain values in the place of traced constants that it gives."""
+
+    def untraced(value: Any) -> Any:
+        if trace.varies(value):
+            raise _Traced
+        return value._value() if is_tracer(value) else value
+
     @functools.wraps(function, assigned=(), updated=())
     def call(*args: Any, **keywords: Any) -> Any:
-        return _untraced(trace, function(*args, **keywords))
+        return transformed(function(*args, **keywords), untraced)
 
     return call
-
-
-def _untraced(trace: Trace, found: Any) -> Any:
-    """What a function gave, with constants in the place of tracers that stand for such."""
-    if is_tracer(found):
-        if not trace.is_constant(trace.lift(found)):
-            raise _Traced
-        return found._value()
-    if isinstance(found, (list, tuple)) and is_traced(found):
-        return type(found)([_untraced(trace, each) for each in found])
-    return found
 
 
 def concrete_function(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
