@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ _DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Row(Carried):
+class Row:
     """A bound, or an element of a constraint.
 
     fixed: whether it is linear, and its numbers are plain.
@@ -33,6 +33,27 @@ class Row(Carried):
 
     label: str
     fixed: bool
+
+
+class Rows(Carried):
+    """The bounds, and then the elements of each constraint."""
+
+    def __init__(self) -> None:
+        self._groups: list[tuple[str, int, bool]] = []
+
+    def add(self, label: str, count: int, fixed: bool) -> None:
+        """Add rows, whose numbers take the place of ``{}`` in their labels."""
+        self._groups.append((label, count, fixed))
+
+    def __len__(self) -> int:
+        return sum(count for _, count, _ in self._groups)
+
+    def __getitem__(self, number: int) -> Row:
+        for label, count, fixed in self._groups:
+            if number < count:
+                return Row(label.format(number), fixed)
+            number -= count
+        raise IndexError(number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +68,7 @@ class ActiveSet(Carried):
     """
 
     name: str
-    rows: Sequence[Row]
+    rows: Rows
     loss: Callable[..., Callable[[Any], float]]
 
     @property

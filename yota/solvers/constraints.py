@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.ir.serialised import Carried
-from yota.solvers.active_sets import Row
+from yota.solvers.active_sets import Rows
 from yota.solvers.inner import Function
 from yota.solvers.solver_calls import Call
 from yota.tracing.current import current
@@ -25,7 +25,7 @@ class Limits(Carried):
 
     def __init__(self, call: Call, low: Any, high: Any, constraints: Sequence[Any]) -> None:
         self._bounds, self._constraints = (low, high), constraints
-        self.rows: list[Row] = []
+        self.rows = Rows()
         self.function = Function(call.inner, self._ends, several=True)
 
     def state(self) -> dict[str, Any]:
@@ -33,14 +33,15 @@ class Limits(Carried):
         return {"function": self.function, "rows": self.rows}
 
     def _ends(self, x: Any) -> tuple[Any, ...]:
-        plain, size = not is_traced([*self._bounds]), np.size(x)
-        self.rows = [Row(f"the bounds of x[{place}]" if np.ndim(x) else "the bounds", plain) for place in range(size)]
+        plain = not is_traced([*self._bounds])
+        self.rows = Rows()
+        self.rows.add("the bounds of x[{}]" if np.ndim(x) else "the bounds", np.size(x), plain)
         columns: list[list[Any]] = [[], [], []]
         for number, each in enumerate(self._constraints):
             value, *ends = map(_array, _parts(each)(x))
             value = np.ravel(value)
             plain = hasattr(each, "A") and not is_traced([each.A, each.lb, each.ub])
-            self.rows += [Row(f"element {row} of constraints[{number}]", plain) for row in range(value.size)]
+            self.rows.add(f"element {{}} of constraints[{number}]", value.size, plain)
             for column, found in zip(columns, (value, *ends), strict=True):
                 column.append(np.broadcast_to(found, value.shape))
         bounds = [np.broadcast_to(_array(each), np.shape(x)) for each in self._bounds]
