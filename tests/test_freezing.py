@@ -255,7 +255,11 @@ def test_a_full_disk_does_not_matter(away, monkeypatch):
 POOLS = """
 import concurrent.futures, multiprocessing, os, sys
 import numpy as np
+from scipy.optimize import brentq
 import yota
+
+def solved(x):
+    return brentq(lambda y: y**3 + x[0] * y - x[1], 0.0, 2.0)
 
 def energy(x):
     return np.sum(np.sin(x) ** 2)
@@ -268,7 +272,7 @@ def called(function, x):
 
 if __name__ == "__main__":
     x, shift = np.array([0.5, 1.0, 2.0]), 1.5
-    functions = list(map(yota.value_and_grad, [energy, lambda x: shift * np.sum(x)]))
+    functions = list(map(yota.value_and_grad, [energy, solved, lambda x: shift * np.sum(x)]))
     functions += [yota.gradient(beside, has_aux=True), yota.batch(yota.value_and_grad(energy))]
     functions += [yota.jacobian(lambda x: x**2, sparse=True), yota.hessian(energy)]
     wanted = [np.sum(each(x)[0]) for each in functions]
