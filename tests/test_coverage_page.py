@@ -82,7 +82,7 @@ def of(module, names):
 
 WRONG = {
     # A minimum inside of its bounds does not move with them; where SciPy's search ends does, within its tolerance.
-    "scipy.optimize.minimize_scalar",
+    *of("scipy.optimize", "fminbound minimize_scalar"),
     # Moments and sums of which SciPy, or an integral, has eight or nine digits.
     *of("scipy.stats", "halfgennorm.stats nchypergeom_wallenius.stats nchypergeom_wallenius.logsf"),
 }

@@ -39,9 +39,10 @@ def cause(message: str) -> str:
 
 
 def message_of(message: str) -> str:
-    """A message without the place that it begins with, and without the rule that it ends with."""
+    """A message without the place of the call, and without the rule that it ends with."""
     text = re.sub(r"^(\[by .*? right\] )?", "", message.partition("\n")[0])
     text = re.sub(r"^(\w+: )?\S*<[\w.]+: call \d+>\S*:\d+(:\d+)?: `.*?`: ", r"\1", text)
+    text = re.sub(r" at \S*<[\w.]+: call \d+>\S*:\d+(:\d+)?", "", text)
     return re.sub(r"^\S+\.py:\d+(:\d+)?(?: in \S+)?: (`.*?`: )?", "", text)
 
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 
 import yota
 from yota.errors import DifferentiationError, StaleTapeError, TracingError
@@ -294,6 +294,19 @@ def test_linear_fits_with_bounds():
     fit = optimize.lsq_linear(matrix, Y, bounds=(-0.1, 0.5))
     slopes = yota.gradient(lambda y: np.sum(optimize.lsq_linear(matrix, y, bounds=(-0.1, 0.5)).x ** 2))(Y)
     np.testing.assert_allclose(slopes, pulled(fit.active_mask == 0, fit.x), rtol=1e-9)
+
+
+def test_linear_fits_of_a_sparse_matrix():
+    matrix = sparse.random_array((20, 4), density=0.6, rng=np.random.default_rng(2))
+    fit = lambda p: optimize.lsq_linear(matrix, p[0] * right, bounds=(-0.1 * p[1], 0.5), tol=1e-12).x
+    p, dense, right = np.ones(2), matrix.toarray(), Y - np.mean(Y)
+    x = fit(p)
+    free = x > -0.1 + 1e-9
+    inverse = np.linalg.pinv(dense[:, free])
+    found = yota.jacobian(fit)(p)
+    assert 0 < np.count_nonzero(free) < 4 and np.all(x < 0.4)
+    np.testing.assert_allclose(found[free], np.stack([inverse @ right, inverse @ dense[:, ~free].sum(axis=1) / 10], 1))
+    np.testing.assert_allclose(found[~free], [[0, -0.1]] * np.count_nonzero(~free), atol=1e-12)
 
 
 def test_what_is_refused():

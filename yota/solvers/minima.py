@@ -320,7 +320,8 @@ def _linear(trace: Trace, name: str, place: Path, measured: Any, args: Any, keyw
     """The least squares of a matrix times the solution, less a vector."""
     original = sys.modules["scipy.optimize"].__dict__[name]
     given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords).arguments
-    matrix, right = trace.traced(given["A"]), trace.traced(given["b"])
+    matrix, right = given["A"], trace.traced(given["b"])
+    matrix = matrix if hasattr(matrix, "format") else trace.traced(matrix)
     call = Call(trace, original, args, keywords, [], before=lambda x: matrix @ x - right)
     ends = _both(call.given.get("bounds", (0.0, np.inf)))
     return _recorded(call, place, ends, squares="linear", measured=measured)
