@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copyreg
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import yota
 from yota.errors import YotaError
+from yota.ir import regions
 from yota.ir.primitive import Primitive
+from yota.ir.regions import Region
 from yota.ir.tape import Tape
 from yota.rules.packages import Packages
 from yota.run.machine.store import Proofs
@@ -103,6 +106,15 @@ class _Imported:
 
 for _name in ("play", "compile"):
     setattr(Tape, _name, _Imported(_name))
+
+
+def _compiled(region: Region) -> Callable[..., tuple[Any, ...]]:
+    """See `yota.run.playing.compile_loop`."""
+    found: Callable[..., tuple[Any, ...]] = import_module("yota.run.playing").compile_loop(region)
+    return found
+
+
+regions.compiles(_compiled)
 
 
 def _by_name(known: Primitive) -> tuple[Any, tuple[Any, ...]]:

@@ -470,3 +470,50 @@ def test_generated_derivatives_refuse_more_trips_than_there_is_room_for():
     assert found["root_gradient"](0.5) == 2
     with pytest.raises(ValueError, match="this code holds only"):
         found["root_gradient"](0.001)
+
+
+_POSITIONS = {
+    "ahead": lambda i, n: i + 1,
+    "behind": lambda i, n: i + 1 - 1,
+    "backwards": lambda i, n: n - 1 - i,
+    "from the end": lambda i, n: -i - 1,
+    "every second": lambda i, n: 2 * i,
+    "every second from the end": lambda i, n: 2 * (n // 2 - 1 - i),
+    "first before the array": lambda i, n: i - 1,
+    "the same": lambda i, n: 0 * i + 3,
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("position", _POSITIONS)
+def test_elements_at_positions_that_move_with_the_trips(position, target):
+    x = np.linspace(0.5, 1.5, 40) ** 2
+    place = _POSITIONS[position]
+
+    def total(x):
+        return yota.fori(20, lambda i, s: s * 0.9 + x[place(i, len(x))] ** 2 * (i + 1), 0.0)
+
+    value, gradient = yota.value_and_grad(total, target=target)(x)
+    assert value == pytest.approx(total(x), rel=1e-14)
+    steps = 1e-20j * np.eye(40)
+    np.testing.assert_allclose(gradient, [total(x + step).imag / 1e-20 for step in steps], rtol=1e-13)
+
+
+def test_positions_beyond_the_array_are_refused():
+    with pytest.raises(IndexError, match="40"):
+        yota.gradient(lambda x: yota.fori(20, lambda i, s: s + x[2 * i + 5], 0.0))(np.ones(40))
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_long_loops_run_as_generated_code_while_they_are_recorded(target):
+    rows = np.linspace(0.1, 1.0, 30_000)
+
+    def path(x):
+        end, places = yota.scan(lambda c, v: (0.999 * c + x[0] * v, c * x[1]), x[2], rows)
+        return end + np.sum(places)
+
+    x = np.array([0.3, 0.2, 0.1])
+    value, gradient = yota.value_and_grad(path, target=target)(x)
+    assert value == pytest.approx(path(x), rel=1e-12)
+    steps = 1e-20j * np.eye(3)
+    np.testing.assert_allclose(gradient, [path(x + step).imag / 1e-20 for step in steps], rtol=1e-12)

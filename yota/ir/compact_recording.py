@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, overload
 
@@ -21,6 +22,9 @@ _LONGEST_WINDOW = 64
 """Neighbours that a trip may read, each trip others."""
 _FEWEST = 1024
 """Ops that repeat from which on they are kept as columns."""
+_PATIENCE = 8192
+"""Ops of a pattern after which another way to record it may be worth its time."""
+_NEVER = sys.maxsize
 _result = attrgetter("result")
 _KINDS = {type: kind for kind, type in NUMBERS.items()}
 """The classes of numbers, by their types."""
@@ -244,6 +248,10 @@ class Recorder(TapeBuilder):
         self.place: _Place | None = None
         """The place in the pattern of what may come next."""
         self._repeating = Repeating((), ())
+        self.alarm: Callable[[], None] | None = None
+        """What is called where a pattern has been there for long."""
+        self._due = _NEVER
+        """The number of variables at which that is."""
 
     def emit(
         self, primitive: Primitive, operands: Iterable[int], static: Keywords = (), type: TensorType | None = None
@@ -280,6 +288,9 @@ class Recorder(TapeBuilder):
         if place.moves >= 0:
             found.statics.append(static)
         self.place = place.following
+        if result >= self._due and self.alarm is not None:
+            self._due = _NEVER
+            self.alarm()
         return result
 
     def definition(self, variable: int) -> Op | None:
@@ -294,7 +305,7 @@ class Recorder(TapeBuilder):
     def _end(self) -> None:
         """What comes next is not of the pattern."""
         ops, found = self.ops, self._repeating
-        self.place = None
+        self.place, self._due = None, _NEVER
         if len(found) < _FEWEST:
             del ops.parts[-1], ops._starts[-1]
             ops.tail += [found[number] for number in range(len(found))]
@@ -314,6 +325,7 @@ class Recorder(TapeBuilder):
             self._repeating = Repeating(pattern, [self.types[op.result] for op in pattern])
             self.place = self._repeating.places[0]
             self.ops.add(self._repeating)
+            self._due = self.count + _PATIENCE
 
     def _key(self, number: int, op: Op) -> Hashable:
         static = static_key(op, number) if op.static else None

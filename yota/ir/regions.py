@@ -93,6 +93,8 @@ class Region:
         if self.counted:
             wanted = int(given.pop(0))
             count = wanted if count is None else min(wanted, count)
+        if _compile and count is not None and self.condition is None and count * len(self.body.ops) > _LONG:
+            return self._compiled(*operands), max(count, 0)
         carried = [np.array(each) if isinstance(each, np.ndarray) else each for each in given[: self.carries]]
         slices = given[self.carries : self.carries + self.slices]
         fixed = given[self.carries + self.slices :]
@@ -114,6 +116,10 @@ class Region:
         return (*carried, *stacked), trip
 
     @cached_property
+    def _compiled(self) -> Callable[..., tuple[Any, ...]]:
+        return _compile[0](self)
+
+    @cached_property
     def _step(self) -> Callable[[Sequence[Any]], list[Any]]:
         return _player(self.body)
 
@@ -130,6 +136,16 @@ def changed(tape: Tape, change: Callable[[Extent], int]) -> Tape:
     ops = tuple(replace(op, static=with_extents(op.static, change)) for op in tape.ops)
     guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in tape.guards)
     return replace(tape, types=types, ops=ops, guards=guards)
+
+
+_LONG = 20_000
+"""Ops of all trips from which on generated code is faster than playing, with the time that its generation takes."""
+_compile: list[Callable[[Region], Callable[..., tuple[Any, ...]]]] = []
+
+
+def compiles(compile: Callable[[Region], Callable[..., tuple[Any, ...]]]) -> None:
+    """Have ``compile`` make the functions that run long loops."""
+    _compile[:] = [compile]
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}

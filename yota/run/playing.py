@@ -10,9 +10,11 @@ import numpy as np
 
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived
+from yota.ir.catalog import item_of
 from yota.ir.inputs import Input, Static, spelled
-from yota.ir.tape import Tape
-from yota.ir.types import TensorType
+from yota.ir.regions import LOOP, Region
+from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.types import TensorType, type_of
 from yota.marks import mark_of
 from yota.run.device import to_cpu
 from yota.run.machine.background import Later
@@ -115,6 +117,25 @@ def compile(
     found.__name__ = found.__qualname__ = tape.name
     found.source = source  # type: ignore[attr-defined]
     return found
+
+
+def compile_loop(region: Region) -> Callable[..., tuple[Any, ...]]:
+    """The generated NumPy code of a loop: takes its operands, gives its results."""
+    builder = TapeBuilder("loop")
+    given = [region.body.types[each.variable] for each in region.body.inputs[1:]]
+    stacked = range(region.carries, region.carries + region.slices)
+    types = [
+        TensorType(type.dtype, (region.trips or 0, *type.shape)) if number in stacked else type
+        for number, type in enumerate(given)
+    ]
+    if region.counted:
+        types.insert(0, type_of(region.seen))
+    operands = [builder.input(type, number, f"x{number}") for number, type in enumerate(types)]
+    loop = builder.emit(LOOP, operands, {"region": region})
+    results = [item_of(builder, loop, number) for number in range(len(region.body.outputs))]
+    target = Target()
+    call, _ = compile_tape(simplified(builder.finish(results), target), target, values=len(results))
+    return (lambda *values: (call(*values),)) if len(results) == 1 else call
 
 
 def _tape(given: Any) -> Tape:

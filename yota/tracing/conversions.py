@@ -39,6 +39,10 @@ class Interpret(BaseException):
         self.positions, self.begun = positions, begun
 
 
+class LongLoop(Interpret):
+    """Ops have repeated for long: the run ends, for another one from the source, which may have a loop for them."""
+
+
 class FirstRun:
     """How far a first run came; until the second is there, what it does outside of itself has been done before.
 
@@ -49,11 +53,13 @@ class FirstRun:
 
     skips_output = True
     """Whether what only prints or logs is left out, for it was done."""
+    may_draw = True
+    """Whether random numbers may be drawn."""
 
     def __init__(self, trace: Trace, positions: Sequence[Position]) -> None:
         self._ops = [op.primitive for op in trace.builder.ops]
         self._positions = positions
-        self.blocked = self.over = False
+        self.blocked = self.over = self.skipped = False
         self.own: dict[int, Any] = {}
 
     def is_over(self, trace: Trace) -> bool:
@@ -74,6 +80,11 @@ class FirstRun:
             for name, line, begin, end in self._positions
         )
         return self.over
+
+    def passes(self, filename: str, lines: Sequence[int]) -> None:
+        """Note that the second run is past a loop on these lines, where the first one may have ended."""
+        first, last = lines
+        self.over = self.over or any(name == filename and first <= line <= last for name, line, *_ in self._positions)
 
     def _agrees(self, trace: Trace) -> bool:
         ops = trace.builder.ops

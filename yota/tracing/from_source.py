@@ -63,6 +63,12 @@ class Source:
 
         return self.is_there and is_readable_code(frame.f_code, frame.f_globals)
 
+    def has_loop(self, frame: FrameType | None) -> bool:
+        """Whether the source shows, around what a frame runs, a loop that may be recorded as one."""
+        from yota.tracing.rewriting.loops_around import is_in_loop
+
+        return self.is_there and is_in_loop(frame)
+
     def goes_on(self, trace: Trace, fault: BaseException | None) -> bool:
         """Choose the next form after ``trace``: from the source, then wide, then deep. Whether one is left."""
         if not self.is_there or self.deep:

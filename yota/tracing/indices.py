@@ -53,7 +53,7 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
             result.append(_slice(entry, extent))
         elif isinstance(entry, int) and not is_tracer(entry):
             result.append(_bounded(entry, extent, axis))
-        elif is_tracer(entry) and not entry.ndim and not (is_element or (trace.repeats and trace.varies(entry))):
+        elif is_tracer(entry) and not entry.ndim and not (is_element or (trace.trips and trace.varies(entry))):
             result.append(_bounded(to_int(entry, operator.index), extent, axis))
         else:
             result.append(GATHER)
@@ -98,13 +98,26 @@ def _bounded(entry: int, extent: int, axis: int) -> int:
 
 def _wrapped(entry: Any, extent: int) -> Any:
     if is_tracer(entry) and not entry.ndim:
+        found = _between(entry)
+        if found is not None and found[1] < 0:
+            return entry + extent
         # Other calls, or other trips of the loop, may count from the end.
-        is_ahead = _is_position(entry) or offset(entry._trace.builder, entry._current()) is not None
+        is_ahead = _is_position(entry) or (found is not None and found[0] >= 0)
     else:
         is_array = isinstance(entry, np.ndarray) and entry.size
         is_ahead = not is_array or _is_position(entry) or not _has_negative(entry)
     # What lies before the first element stays as it is, for NumPy to refuse.
     return entry if is_ahead else np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
+
+
+def _between(entry: Tracer) -> tuple[int, int] | None:
+    """The least and the greatest value that an index has in the trips of a loop, if it moves with their number."""
+    trace = entry._trace
+    found = affine(trace.builder, entry._current()) if trace.trips else None
+    if found is None:
+        return None
+    ends = found[1], found[0] * (trace.trips - 1) + found[1]
+    return min(ends), max(ends)
 
 
 def _has_negative(entry: Any) -> bool:
@@ -118,17 +131,29 @@ def _has_negative(entry: Any) -> bool:
     return found
 
 
-def offset(builder: TapeBuilder, variable: int) -> int | None:
-    """How far an index is ahead of the number of the trip, the first input of a loop's body; None if not that."""
+def affine(builder: TapeBuilder, variable: int) -> tuple[int, int] | None:
+    """``scale, shift`` of an index ``scale * number + shift``, by the number of the trip, the first input of a body."""
     if builder.inputs and variable == builder.inputs[0].variable:
-        return 0
+        return 1, 0
     op = builder.definition(variable)
-    if op is None or op.name != "add":
+    if op is None or op.name not in ("add", "subtract", "multiply"):
         return None
-    first, second = op.operands
-    step = builder.constants.get(second, builder.constants.get(first))
-    known = offset(builder, first if second in builder.constants else second)
-    return known + step if known is not None and isinstance(step, int) and step >= 0 else None
+    left, right = (_affine_operand(builder, each) for each in op.operands)
+    if left is None or right is None:
+        return None
+    if op.name != "multiply":
+        sign = 1 if op.name == "add" else -1
+        return left[0] + sign * right[0], left[1] + sign * right[1]
+    if left[0] and right[0]:
+        return None
+    return left[0] * right[1] + right[0] * left[1], left[1] * right[1]
+
+
+def _affine_operand(builder: TapeBuilder, variable: int) -> tuple[int, int] | None:
+    value = builder.constants.get(variable)
+    if value is None:
+        return affine(builder, variable)
+    return (0, int(value)) if type(value) is int or isinstance(value, np.integer) else None
 
 
 def _is_position(entry: Any) -> bool:

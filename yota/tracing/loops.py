@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,20 +12,21 @@ import numpy as np
 from yota.errors import ArgumentError, TracingError
 from yota.ir.callables import name_of
 from yota.ir.catalog import primitive
-from yota.ir.indexing import GATHER, Slice
+from yota.ir.indexing import to_numpy
 from yota.ir.infer import sample
 from yota.ir.inputs import Input, Leaf, spelled
 from yota.ir.location import where
 from yota.ir.regions import LOOP, Region
-from yota.ir.semantics import AccessMap
+from yota.ir.semantics import VIEWS, AccessMap
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.optimize import dce
 from yota.rules.language.statics import axes_of
-from yota.tracing.current import current
+from yota.tracing.current import current, paused
 from yota.tracing.implementations import IMPLEMENTATIONS, implements
-from yota.tracing.indices import offset
+from yota.tracing.loop_arrays import Place, rows_read, stacked
 from yota.tracing.record import record
+from yota.tracing.replay import same
 from yota.tracing.results import ResultForm, taken_apart
 from yota.tracing.rewriting import traced_loops
 from yota.tracing.trace import Trace
@@ -167,7 +169,27 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: A
     return _Recorder("while_loop", body, lambda index, carry, row: (body(carry), None), x, condition=condition).run()[0]
 
 
-traced_loops.follows(while_loop)
+def _conditional(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: Any) -> Any:
+    """A ``while`` of the user's."""
+    recorder = _Recorder(
+        "while", body, lambda index, carry, row: (body(carry), None), x, condition=condition, checked=True
+    )
+    return recorder.run()[0]
+
+
+def _counted(n: int, body: Callable[[Any, Any], Any], x: Any, written: Collection[int] = ()) -> Any:
+    """A ``for`` of the user's over a range."""
+    trip = lambda index, carry, row: (body(index, carry), None)  # noqa: E731
+    return _Recorder("for", body, trip, x, count=n, checked=True, written=written).run()[0]
+
+
+def _mapped(n: int, function: Callable[[Any], Any]) -> Any:
+    """The results of ``function`` for numbers below ``n``, stacked."""
+    trip = lambda index, carry, row: (carry, function(index))  # noqa: E731
+    return _Recorder("map", function, trip, (), count=n, checked=True).run()[1]
+
+
+traced_loops.follows(conditional=_conditional, counted=_counted, mapped=_mapped)
 
 
 def _scanned(
@@ -206,6 +228,8 @@ class _Recorder:
     what, function: the public function, and the user's.
     trip: takes the number of the trip, what is carried and a row; gives what is carried, and what is stacked.
     rows, form: arrays of which each trip reads a row, and how a row is put together.
+    checked: whether to refuse a trip that does not do the same when it is recorded again.
+    written: numbers of the carried arrays of which trips write rows in place.
     """
 
     what: str
@@ -216,6 +240,8 @@ class _Recorder:
     form: ResultForm | None = None
     count: Any = None
     condition: Callable[[Any], Any] | None = None
+    checked: bool = False
+    written: Collection[int] = ()
 
     def run(self) -> tuple[Any, Any]:
         """What is carried at the end, and what is stacked."""
@@ -229,64 +255,86 @@ class _Recorder:
         firsts = [each[0] if len(each) else sample(TensorType(each.dtype, each.shape[1:])) for each in rows]
         carries = values[: len(self.initial)]
         counted = self.condition is None and trace.varies(self.count)
+        self.most = sys.maxsize if counted or self.condition is not None else max(int(self.count), 1)
         for _ in range(3):
-            tape, outer, ys = self._recorded(trace, carries, firsts)
+            tape, outer, form = self._recorded(trace, carries, firsts)
             changed = self._settled(tape, carries)
             if changed is None:
                 break
             carries = changed
         else:
             raise ArgumentError(f"{self.what}: the dtypes of what {name_of(self.function)} carries do not settle")
+        if self.checked and not same(tape, self._recorded(trace, carries, firsts)[0]):
+            raise TracingError(f"{name_of(self.function)} draws or counts something: its trips differ")
         initial = [
             each
             if type_of(value) == type_of(trace.values[variable])
             else trace.apply(primitive("astype"), (each,), {"dtype": np.dtype(value.dtype)})
             for each, variable, value in zip(self.initial, given, carries, strict=False)
         ]
+        arrays: list[tuple[int, Any, Sequence[Place]]] = []
         if not counted and self.condition is None:
-            tape, outer = self._with_rows(tape, outer)
+            self.trips = max(int(self.count), 0)
+            tape, arrays = self._without_written(trace, tape, initial, outer)
+            tape = self._with_rows(tape, outer, len(initial))
         operands = [trace.lift(each) for each in (*initial, *self.rows, *outer)]
-        region = self._region(trace, tape, counted)
+        region = self._region(trace, tape, len(initial), counted)
         if counted:
             operands.insert(0, trace.lift(self.count))
-        found, seen = region.run_counted([trace.values[each] for each in operands])
+        with paused():
+            found, seen = region.run_counted([trace.values[each] for each in operands])
         if self.condition is not None:
             region = replace(region, seen=seen)
         results = trace.record(LOOP, tuple(operands), {"region": region}, found)
-        count = len(self.initial)
-        return self.carried.filled(results[:count]), ys.filled(results[region.carries :])
+        last = [*results[: region.carries]]
+        rows = iter(results[region.carries :])
+        ys = form.filled([next(rows) for _ in form.paths()])
+        for _, array, places in arrays:
+            for place in places:
+                array[self._at(place)] = next(rows)
+        for number, array, _ in reversed(arrays):
+            last.insert(number, array)
+        return self.carried.filled(last[: len(self.initial)]), ys
 
-    def _with_rows(self, tape: Tape, outer: list[Any]) -> tuple[Tape, list[Any]]:
+    def _with_rows(self, tape: Tape, outer: list[Any], carries: int) -> Tape:
         """Reads of arrays from outside at the number of the trip become rows, whose adjoints are rows too."""
-        trips, first = max(int(self.count), 0), 1 + len(self.initial) + len(self.rows)
+        first = 1 + carries + len(self.rows)
         sources = {entry.variable: value for entry, value in zip(tape.inputs[first:], outer, strict=True)}
-        builder, inputs, ops, rows = tape.builder(), list(tape.inputs), [], list(self.rows)
-        made: list[Input] = []
-        for op in tape.ops:
-            index = op.keyword("index", ())
-            shift = None
-            if (
-                op.access == AccessMap.READ
-                and op.operands[0] in sources
-                and index[0] is GATHER
-                and len(op.operands) == 2
-            ):
-                whole = zip(index[1:], tape.types[op.operands[0]].shape[1:], strict=False)
-                if all(entry == Slice(0, extent) for entry, extent in whole):
-                    shift = offset(builder, op.operands[1])
-            if shift is None or shift + trips > tape.types[op.operands[0]].shape[0] or not trips:
-                ops.append(op)
-                continue
-            rows.append(sources[op.operands[0]][shift : shift + trips])
-            made.append(Input(op.result, 0, f"row{len(made)}"))
-        self.rows = rows
-        inputs[first:first] = made
+        reads = [*rows_read(tape, sources, self.trips)]
+        self.rows = [*self.rows, *(sources[op.operands[0]][self._at(place)] for op, place in reads)]
+        made = [Input(op.result, 0, f"row{number}") for number, (op, _) in enumerate(reads)]
+        inputs = [*tape.inputs[:first], *made, *tape.inputs[first:]]
         inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inputs)]
-        return replace(tape, ops=tuple(ops), inputs=tuple(inputs)), outer
+        rows = {op.result for op, _ in reads}
+        return replace(tape, ops=tuple([op for op in tape.ops if op.result not in rows]), inputs=tuple(inputs))
 
-    def _region(self, trace: Trace, tape: Tape, counted: bool) -> Region:
+    def _at(self, place: Place) -> tuple[Any, ...]:
+        """The index of the elements or rows of all trips."""
+        found = place.positions(self.trips)
+        stop = found.stop if found.stop >= 0 else None
+        return slice(found.start, stop, found.step), *to_numpy(place.tail, ())
+
+    def _without_written(
+        self, trace: Trace, tape: Tape, initial: list[Any], outer: list[Any]
+    ) -> tuple[Tape, list[tuple[int, Any, Sequence[Place]]]]:
+        """A body that gives rows in the place of the arrays that trips write; these, with the places of the rows."""
+        found: list[tuple[int, Any, Sequence[Place]]] = []
+        read = [*outer]
+        for number in sorted(self.written, reverse=True):
+            made = stacked(tape, number, len(initial), self.trips)
+            array = initial.pop(number)
+            is_shared = any(_is_view(trace, each, array) for each in read) or id(array) in map(_root, initial)
+            if array._base is not None or is_shared:
+                raise TracingError("a trip writes an array that has other names")
+            initial += [array[(place.shift, *to_numpy(place.tail, ()))] for place in made.first]
+            outer.append(array)
+            tape = made.tape
+            found.append((number, array, made.written))
+        return dce.run(tape), found
+
+    def _region(self, trace: Trace, tape: Tape, carries: int, counted: bool) -> Region:
         """The loop of what was recorded."""
-        carries, slices = len(self.initial), len(self.rows)
+        slices = len(self.rows)
         if self.condition is None:
             seen = max(int(trace.values[trace.lift(self.count)] if counted else int(self.count)), 0)
             return Region(tape, carries, slices, None if counted else seen, counted=counted, seen=seen)
@@ -315,7 +363,7 @@ class _Recorder:
         leaves = [
             Leaf(each, number, f"c{number}" if number else "i") for number, each in enumerate((0, *carries, *firsts))
         ]
-        found = record(flat, leaves, tuple, registry=trace.registry, repeats=True)
+        found = record(flat, leaves, tuple, registry=trace.registry, trips=self.most, rolls=trace.rolls)
         tape = found.tape
         for guard in tape.guards:
             if not guard.signs:
@@ -352,6 +400,24 @@ class _Recorder:
             dtype = np.result_type(one.dtype, other.dtype)
             found.append(value if one == other else dtype.type(value))
         return found
+
+
+def _is_view(trace: Trace, value: Any, array: Any) -> bool:
+    """Whether a value that is traced may share memory with an array, by what made it."""
+    variable, of, builder = trace.lift(value), trace.lift(array), trace.builder
+    while variable != of:
+        op = builder.definition(variable)
+        if op is None or not builder.types[variable].shape or op.access not in VIEWS | {AccessMap.READ}:
+            return False
+        variable = op.operands[0]
+    return True
+
+
+def _root(value: Any) -> int:
+    """The identity of the array that a traced value is a view of."""
+    while getattr(value, "_base", None) is not None:
+        value = value._base
+    return id(value)
 
 
 def _without_arrays(tape: Tape) -> tuple[Tape, list[Any]]:

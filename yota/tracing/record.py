@@ -19,7 +19,7 @@ from yota.ir.tape import Op, Tape
 from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
-from yota.tracing.conversions import SHIFTS, FirstRun, Interpret, left, refusal
+from yota.tracing.conversions import SHIFTS, FirstRun, Interpret, LongLoop, left, refusal
 from yota.tracing.current import current, entered
 from yota.tracing.from_source import Source
 from yota.tracing.intercept import interceptions, opaque
@@ -36,6 +36,10 @@ from yota.tracing.traced_sizes import Decision, Decisions, length, plain
 
 _REPEATS = 6
 """Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""
+
+
+_MENDED = (Interpret, TypeError, AttributeError, NotImplementedError)
+"""What may end a run by which the source is not read, and not one by which it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +76,7 @@ def record(
     reads: bool = False,
     generators: Collection[Any] = (),
     statics: tuple[Static, ...] = (),
-    repeats: bool = False,
+    trips: int = 0,
     sized: bool = False,
     rolls: bool = False,
 ) -> Recording:
@@ -84,7 +88,7 @@ def record(
     reads: whether ``function`` runs from its source, so that only libraries need patched names.
     generators: generators of random numbers that the function can reach.
     statics: what the arguments hold besides the leaves.
-    repeats: whether ``function`` is one trip of a loop, and its first argument the number of the trip.
+    trips: the most trips, if ``function`` is one of a loop, with its number as the first argument.
     sized: whether to record the decisions that the function takes on sizes.
     rolls: whether ops that repeat may become loops: those of the recording, and of derivatives in it.
     Raises TracingError if something cannot be recorded; the user's own exceptions come through as they are.
@@ -99,11 +103,13 @@ def record(
         how = {"live": live, "exact": exact, "keeps": keeps, "wide": source.wide, "deep": source.deep}
         trace = Trace(name, registry, shift=shift, reads=source.chosen or reads, **how)
         trace.builder.statics = statics
-        trace.repeats, trace.rolls = repeats, rolls
-        trace.builder.looks = rolls and not sized
+        trace.trips, trace.rolls = trips, rolls
+        trace.builder.looks = rolls and not sized and not trips
         trace.sizes = Decisions() if sized else None
         trace.intercepted = own
-        trace.readable = source.reads
+        trace.readable, trace.has_loop = source.reads, source.has_loop
+        if seeks_loops and rolls and not sized and not exact and current() is None:
+            trace.builder.alarm = trace.restart_in_loop
         return trace
 
     def run(trace: Trace) -> Recording:
@@ -117,29 +123,66 @@ def record(
 
     source = Source(function)
     draws = Draws(generators)
+    seeks_loops = not (source.chosen or reads)
     trace = trace_of()
-    fault: Any = None
+    try:
+        trace, found = _recorded(source, trace, trace_of, run, explained)
+    except LongLoop as signal:
+        once_more = _with_loops(source, trace, signal, trace_of, run)
+        seeks_loops = False
+        trace, found = once_more or _recorded(source, trace_of(), trace_of, run, explained)
+    _refuse_draws(trace, draws, found, lambda: run(trace_of()), generators)
+    found = _complete(source, trace, found, trace_of, run)
+    trace.forget()
+    return found
+
+
+def _recorded(
+    source: Source,
+    trace: Trace,
+    trace_of: Callable[[], Trace],
+    run: Callable[[Trace], Recording],
+    explained: Callable[[Any], Any],
+) -> tuple[Trace, Recording]:
+    """What ``trace`` records, or another one from the source where it comes to something that only this tells."""
     try:
         found = run(trace)
-        if (trace.outlets.raised or (not exact and left(trace))) and source.is_there and not source.chosen:
+        if (trace.outlets.raised or (not trace.exact and left(trace))) and source.is_there and not source.chosen:
             raise Interpret
         # The user's code may have caught what it must not.
         if (caught := trace.interrupted or trace.refused) is not None:
             raise caught
+        return trace, found
     except BaseException as raised:
-        fault = trace.interrupted or raised
-        if not isinstance(fault, (Interpret, TypeError, AttributeError, NotImplementedError)):
+        fault: Any = trace.interrupted or raised
+        if isinstance(fault, LongLoop):
+            raise fault from None
+        if not isinstance(fault, _MENDED):
             raise
         if not source.goes_on(trace, fault):
             if trace.reads:
                 raise
             raise explained(fault) from fault.__cause__
-    if fault is not None:
-        trace, found = _mended(lambda: _from_source(source, trace, fault, trace_of, run), explained)
-    _refuse_draws(trace, draws, found, lambda: run(trace_of()), generators)
-    found = _complete(source, trace, found, trace_of, run)
+    return _mended(lambda: _from_source(source, trace, fault, trace_of, run), explained)
+
+
+def _with_loops(
+    source: Source, first: Trace, signal: LongLoop, trace_of: Callable[[], Trace], run: Callable[[Trace], Recording]
+) -> tuple[Trace, Recording] | None:
+    """Record from the source, which shows the loop that ``first`` ended in; None if that is not recorded as one."""
+    source.chosen = True
+    trace = trace_of()
+    trace.first_run = FirstRun(first, signal.positions)
+    first.forget()
+    try:
+        found = run(trace)
+        if trace.interrupted is None and trace.refused is None:
+            return trace, found
+    except (Exception, Interpret):  # noqa: BLE001  (without the loop it may be recorded all the same)
+        pass
     trace.forget()
-    return found
+    source.chosen = False
+    return None
 
 
 def _complete(

@@ -31,10 +31,16 @@ def same(left: Tape, right: Tape) -> bool:
     if len(left.ops) != len(right.ops):
         return False
     for a, b in zip(left.ops, right.ops, strict=True):
-        if a.primitive is not b.primitive or a.static != b.static or not alike(a.operands, b.operands):
+        if a.primitive is not b.primitive or not _same_keywords(a, b) or not alike(a.operands, b.operands):
             return False
         partner[a.result] = b.result
     return alike(left.outputs, right.outputs)
+
+
+def _same_keywords(one: Op, other: Op) -> bool:
+    if one.regions:
+        return len(one.regions) == len(other.regions) and all(map(same, one.regions, other.regions))
+    return one.static == other.static
 
 
 def same_arrays(left: Mapping[int, Any], right: Mapping[int, Any]) -> bool:

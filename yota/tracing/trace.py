@@ -24,13 +24,13 @@ from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, copied, frozen, name_of
-from yota.tracing.conversions import Conversion, Interpret
+from yota.tracing.conversions import Conversion, FirstRun, Interpret, LongLoop
 from yota.tracing.creation import array
 from yota.tracing.current import paused
 from yota.tracing.library_calls import library_call
 from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
-from yota.tracing.source_lines import here, positions, source_line
+from yota.tracing.source_lines import caller, here, positions, source_line
 from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
@@ -94,12 +94,14 @@ class Trace:
         """The recording that came to an end before this one began, of the same function."""
         self.readable: Callable[[FrameType], bool] = lambda frame: False
         """Whether the function, and the code of a frame, can run from the source in the place of this trace."""
+        self.has_loop: Callable[[FrameType | None], bool] = lambda frame: False
+        """Whether the source of what is running shows a loop that can be recorded as one."""
         self.outer: dict[int, Tracer] = {}
         self.finished = False
         self.sizes: Decisions | None = None
         """What records the decisions that the function takes on sizes; None if nothing does."""
-        self.repeats = False
-        """Whether what is recorded is one trip of a loop, whose number is the first input."""
+        self.trips = 0
+        """The most trips of the loop of which one is recorded, with its number as the first input; 0 without a loop."""
         self.rolls = False
         """Whether ops that repeat may become loops."""
         self.strides: dict[int, tuple[int, ...]] = {}
@@ -446,6 +448,13 @@ class Trace:
         """End the run, for another one from the source, where a value is about to leave the tape."""
         if not self.reads and user is not None and self.readable(user):
             self.interrupted = Interpret(positions(user))
+            raise self.interrupted
+
+    def restart_in_loop(self) -> None:
+        """End the run within a long loop, for another one from the source, which shows the loop."""
+        first = self.first_run
+        if self.has_loop(caller()) if first is None else not first.skipped:
+            self.interrupted = LongLoop(positions(caller()))
             raise self.interrupted
 
     def unrecorded(self, what: str, cure: str) -> TracingError:

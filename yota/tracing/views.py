@@ -78,7 +78,7 @@ def read(tracer: Tracer, index: Any) -> Any:
 def _refuse_outer(tracer: Tracer) -> None:
     """Refuse to write from a loop's body into an array of the trace around it."""
     inner = current()
-    if inner is not None and inner is not tracer._trace and inner.repeats:
+    if inner is not None and inner is not tracer._trace and inner.trips:
         raise inner.refuse(
             "a trip of a loop writes into an array from outside of it, which would count once.",
             "Carry the array: copy it, write into the copy, and return that.",

@@ -93,10 +93,16 @@ def is_readable(function: Any) -> bool:
 
 def is_readable_code(code: CodeType, names: dict[str, Any]) -> bool:
     """Whether code of the user's, with its global variables, has a source; of SciPy's too where a trace is deep."""
+    return definition_of_code(code, names) is not None
+
+
+def definition_of_code(code: CodeType, names: dict[str, Any]) -> Definition | None:
+    """See `is_readable_code`."""
     name, trace = code.co_filename, current()
     if is_library_file(name) and not (trace is not None and trace.deep and is_deep_file(name)):
-        return False
-    return isinstance(_definition(code, names), Definition)
+        return None
+    found = _definition(code, names)
+    return found if isinstance(found, Definition) else None
 
 
 def definition_of(function: FunctionType) -> Definition:

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import operator
 import os
+import random
 import re
 import sys
 import types
@@ -59,6 +60,7 @@ _MODULES = frozenset(
     "math numbers operator re statistics string struct types typing".split()
 )
 """Modules of Python's that write nothing outside of what they are given."""
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _COMPUTING = ("numpy", "scipy", "yota", "pandas", "pyarrow", "xarray", "astropy", "erfa", "sklearn", "statsmodels")
 """Packages whose compiled functions write nothing but what they are given."""
 
@@ -141,10 +143,15 @@ def enters(context: Any) -> None:
 def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
     """Whether a call only prints or logs, and did so before; TracingError if it may have done something else."""
     trace = current()
-    if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():
+    if trace is None or trace.first_run is None or trace.first_run.is_over(trace):
+        return False
+    if not trace.first_run.may_draw and _draws(function, args, keywords):
+        raise trace.first_run.block(trace)
+    if _is_in_library():
         return False
     called = Called.of(function, tuple(keywords))
     if called.writes(trace.outlets) and trace.first_run.skips_output:
+        trace.first_run.skipped = True
         return True
     is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.first_run.own
     if (
@@ -161,6 +168,13 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     if not (is_traced([*args, *keywords.values()]) and trace.first_run.arrives(trace)):
         raise trace.first_run.block(trace)
     return False
+
+
+def _draws(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
+    """Whether a call is given a generator of random numbers, or is a method of one."""
+    return any(
+        isinstance(each, _GENERATORS) for each in (getattr(function, "__self__", None), *args, *keywords.values())
+    )
 
 
 def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, Any]) -> bool:

@@ -97,9 +97,34 @@ def _named(rewriter: Rewriter, part: ast.NamedExpr) -> Any:
 def _call(rewriter: Rewriter, part: ast.Call) -> Any:
     if isinstance(part.func, ast.Name) and part.func.id == "super" and not part.args:
         return part  # it looks at the frame that calls it
+    if is_of_all(part) and rewriter.may_loop:
+        return _of_all(rewriter, part)
     found = rule("call", rewriter.rewrite(part.func), *rewriter.every(part.args))
     found.keywords = [ast.keyword(each.arg, rewriter.rewrite(each.value)) for each in part.keywords]
     return found
+
+
+def is_of_all(part: ast.Call) -> bool:
+    """Whether a function that may be `sum` or `numpy.array` is called with an expression for each of some values."""
+    name = getattr(part.func, "id", getattr(part.func, "attr", ""))
+    if name not in ("sum", "array", "asarray") or len(part.args) != 1 or part.keywords:
+        return False
+    (every,) = part.args
+    if not isinstance(every, (ast.GeneratorExp, ast.ListComp)) or len(every.generators) > 1:
+        return False
+    each = every.generators[0]
+    own = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    is_plain = isinstance(each.target, ast.Name) and not each.ifs and not each.is_async
+    return is_plain and not any(isinstance(inner, own) for inner in ast.walk(every.elt))
+
+
+def _of_all(rewriter: Rewriter, part: ast.Call) -> Any:
+    every: Any = part.args[0]
+    (each,) = every.generators
+    given = ast.arguments([], [ast.arg(each.target.id)], None, [], [], None, [])
+    term = rewriter.rewrite(placed(ast.Lambda(given, every.elt), every.elt))
+    told = map(ast.Constant, (isinstance(every, ast.ListComp), every.lineno, every.end_lineno))
+    return rule("of_all", rewriter.rewrite(part.func), rewriter.rewrite(each.iter), term, *told)
 
 
 @rewrites(ast.JoinedStr)

@@ -18,13 +18,17 @@ A ``while True``, or a ``for`` over a range, with one ``if`` that leaves it asks
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from yota.tracing.rewriting.rewriter import Rewriter, load, placed, rebuilt, rewrites, rule, store
 from yota.tracing.rewriting.statement_rewriting import assign
 
-_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Try, ast.With)
+LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Try, ast.With)
+
+
+_DEEPEST = 2
+"""Loops around a loop up to which it may be recorded as one: the body of each is written twice."""
 
 
 def _contains(part: ast.AST, kinds: tuple[type[ast.AST], ...]) -> bool:
@@ -42,7 +46,7 @@ def _while(rewriter: Rewriter, part: ast.While) -> list[Any]:
     names = None if part.orelse else _assigned(rewriter, part.test, part.body)
     if names is None:
         return [rebuilt(rewriter, part)]
-    begin, loop = _trips(rewriter, part.test, part.body, [], names)
+    begin, loop = _trips(rewriter, part, part.test, part.body, [], names)
     ends = placed(ast.If(ast.UnaryOp(ast.Not(), rewriter.test(part.test)), [ast.Break()], []), part.test)
     body = [*_recorded(rewriter, loop, names, [ast.Break()]), ends, *rewriter.every(part.body)]
     return [*begin, ast.While(ast.Constant(True), body, [])]
@@ -56,7 +60,32 @@ def _for(rewriter: Rewriter, part: ast.For) -> list[Any]:
         names = _assigned(rewriter, leaving.test, [*after, *before])
         if names is not None and part.target.id not in names and part.target.id in rewriter.scope.local:
             return _with_exit(rewriter, part, leaving, names)
+    if isinstance(part.target, ast.Name):
+        names = _assigned(rewriter, ast.Constant(False), part.body)
+        if names is not None and part.target.id not in names and part.target.id in rewriter.scope.local:
+            written = sorted(set(_written(part)) - set(names))
+            if rewriter.scope.local.issuperset(written):
+                return _counted(
+                    rewriter, part, {**names, part.target.id: True, **dict.fromkeys(written, True)}, written
+                )
     return [_over(rewriter, part, rewriter.iterated(part.iter), rewriter.every(part.body))]
+
+
+def _written(part: ast.For) -> Iterator[str]:
+    """The variables that hold arrays into which trips write."""
+    for each in ast.walk(part):
+        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and isinstance(each.value, ast.Name):
+            yield each.value.id
+
+
+def _counted(rewriter: Rewriter, part: ast.For, names: dict[str, bool], written: Sequence[str]) -> list[Any]:
+    """A ``for`` that ends by itself alone."""
+    number = part.target.id  # type: ignore[attr-defined]
+    begin, loop = _trips(rewriter, part, None, part.body, [], names, number, written)
+    last = [ast.Expr(_method(loop, "stop")), ast.Continue()]
+    body = [*_recorded(rewriter, loop, names, last), *rewriter.every(part.body)]
+    values = placed(_method(loop, "over", rewriter.rewrite(part.iter)), part.iter)
+    return [*begin, _over(rewriter, part, values, body)]
 
 
 @rewrites(ast.AsyncFor)
@@ -78,11 +107,11 @@ def _over(rewriter: Rewriter, part: ast.For | ast.AsyncFor, values: Any, body: l
 
 def _exit_of(part: ast.For | ast.While) -> ast.If | None:
     """The one way out of ``while True``, or of the trips of a ``for``: an ``if`` among its statements."""
-    found = [each for each in part.body if _contains(each, _LEAVING)]
+    found = [each for each in part.body if _contains(each, LEAVING)]
     leaving = found[0] if len(found) == 1 else None
     if not isinstance(leaving, ast.If) or leaving.orelse or not isinstance(leaving.body[-1], (ast.Break, ast.Return)):
         return None
-    if _contains(leaving.test, _LEAVING) or any(_contains(each, _LEAVING) for each in leaving.body[:-1]):
+    if _contains(leaving.test, LEAVING) or any(_contains(each, LEAVING) for each in leaving.body[:-1]):
         return None
     endless = isinstance(part, ast.For) or (isinstance(part.test, ast.Constant) and part.test.value is True)
     return leaving if endless else None
@@ -100,7 +129,7 @@ def _with_exit(rewriter: Rewriter, part: ast.For | ast.While, leaving: ast.If, n
     number = part.target.id if isinstance(part, ast.For) and isinstance(part.target, ast.Name) else ""
     if number:
         names = {**names, number: True}
-    begin, loop = _trips(rewriter, leaving.test, after, before, names, number, leaves=True)
+    begin, loop = _trips(rewriter, part, leaving.test, after, before, names, number)
     left = rewriter.every(leaving.body)
     follows = placed(ast.If(rewriter.test(leaving.test), left, []), leaving)
     last = left
@@ -116,32 +145,39 @@ def _with_exit(rewriter: Rewriter, part: ast.For | ast.While, leaving: ast.If, n
 
 def _trips(
     rewriter: Rewriter,
-    test: ast.expr,
+    part: ast.For | ast.While,
+    test: ast.expr | None,
     first: Sequence[ast.stmt],
     last: Sequence[ast.stmt],
     names: dict[str, bool],
     number: str = "",
-    *,
-    leaves: bool = False,
+    written: Sequence[str] = (),
 ) -> tuple[list[Any], str]:
     """Statements that make the functions of one trip and the loop of them, and the variable that holds it.
 
+    test: what ends the loop: of a ``while``, where it does not hold; of others, where it does. None if nothing does.
     names: the variables that trips assign, and whether there must be a value before the first one.
     number: the variable of a ``for``, which goes on between the statements ``first`` and ``last``.
     """
     condition, trip, loop, step = (rewriter.new(each) for each in ("test", "body", "loop", "step"))
-    advance = [ast.Assign([store(number)], ast.BinOp(load(number), ast.Add(), load(step)))] if number else []
-    rewriter.in_loop = True
+    advance = (
+        [ast.Assign([store(number)], ast.BinOp(load(number), ast.Add(), load(step)))]
+        if number and test is not None
+        else []
+    )
+    rewriter.depth += 1 if test is None else _DEEPEST
     statements = [*rewriter.every(first), *advance, *rewriter.every(last)]
-    tested = _together(rewriter, test)
-    rewriter.in_loop = False
+    tested = None if test is None else _together(rewriter, test)
+    rewriter.depth -= 1 if test is None else _DEEPEST
     after = ast.Tuple(list(map(load, names)), ast.Load())
     needed = frozenset(name for name, is_needed in names.items() if is_needed)
-    told: list[Any] = [tuple(names), needed, number, leaves]
+    leaves = isinstance(part, ast.For) or test is not part.test
+    told: list[Any] = [tuple(names), needed, number, leaves, (part.lineno, part.end_lineno), tuple(written)]
+    asked: Any = ast.Constant(None) if tested is None else load(condition)
     return [
-        _of_variables(condition, names, step, [ast.Return(tested)]),
+        *([] if tested is None else [_of_variables(condition, names, step, [ast.Return(tested)])]),
         _of_variables(trip, names, step, [*statements, ast.Return(after)]),
-        ast.Assign([store(loop)], rule("loop", load(condition), load(trip), *map(ast.Constant, told))),
+        ast.Assign([store(loop)], rule("loop", asked, load(trip), *map(ast.Constant, told))),
     ], loop
 
 
@@ -184,11 +220,12 @@ def _assigned(rewriter: Rewriter, test: ast.expr, statements: Sequence[ast.stmt]
     tests = [*ast.walk(test)]
     joined = any(isinstance(each, ast.BoolOp) for each in tests)
     fits = (
-        not rewriter.in_loop
+        rewriter.depth < _DEEPEST
+        and rewriter.may_loop
         # What asks for a truth within, what assigns, or what another part keeps from being computed.
         and not any(isinstance(each, (ast.IfExp, ast.NamedExpr)) or len(getattr(each, "ops", ())) > 1 for each in tests)
         and not (joined and any(_may_fail(each) for each in tests))
-        and not any(isinstance(each, _LEAVING) for each in inside)
+        and not any(isinstance(each, LEAVING) for each in inside)
         and not isinstance(rewriter.scope.tree, ast.ClassDef)
         and stored <= rewriter.scope.local
     )

@@ -43,14 +43,19 @@ class Rewriter:
 
     is_installed: bool
     scopes: list[Scope] = field(default_factory=list)
-    in_loop: bool = False
-    """Whether this is one trip of a loop, in which no other one is looked for."""
+    depth: int = 0
+    """Number of loops of which this is one trip."""
     _count: int = 0
 
     @property
     def scope(self) -> Scope:
         """The function or class whose code is rewritten."""
         return self.scopes[-1]
+
+    @property
+    def may_loop(self) -> bool:
+        """Whether loops may be recorded by one trip: no function inside writes variables of another."""
+        return not any(isinstance(each, ast.Nonlocal) for each in ast.walk(self.scopes[0].tree))
 
     def new(self, purpose: str = "") -> str:
         """The name of a new variable."""
@@ -78,10 +83,10 @@ class Rewriter:
     def within(self, tree: ast.AST, owner: str | None, statements: Iterable[ast.AST]) -> list[Any]:
         """The statements of a function or class inside of this one."""
         self.scopes.append(scope_of(tree, owner))
-        in_loop, self.in_loop = self.in_loop, False
+        depth, self.depth = self.depth, 0
         found = self.every(statements)
         self.scopes.pop()
-        self.in_loop = in_loop
+        self.depth = depth
         return found
 
     def iterated(self, part: ast.expr) -> Any:

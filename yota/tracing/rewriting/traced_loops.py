@@ -1,4 +1,4 @@
-"""A loop whose end depends on traced values as one loop of the tape, for every number of trips."""
+"""Loops of the user's, each recorded by one trip: while a traced condition holds, or for the numbers of a range."""
 
 from __future__ import annotations
 
@@ -9,30 +9,42 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError
+from yota.ir.tape import Op, TapeBuilder
 from yota.tracing.conversions import FirstRun
 from yota.tracing.current import current
+from yota.tracing.indices import affine
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import ABSENT
 from yota.tracing.rewriting.operator_rules import iterate
 from yota.tracing.rewriting.rewritten import RULES
 from yota.tracing.trace import Trace
+from yota.tracing.tracer import Tracer
 
 _TRIED = 2
-"""Number of trips before which a loop by values may begin: what is tested may be a constant in the first one."""
+"""Number of trips before which a loop may begin: what is tested, or carried, may be a constant in the first one."""
+MANY = 64
+"""Trips that are left from which on a loop that does not depend on values is recorded as one."""
 _WHOLE = ("absolute", "add", "floor_divide", "multiply", "negative", "positive", "remainder", "subtract")
 """Primitives of whole numbers that do not outgrow 64 bits by a few trips."""
-_forms: list[Callable[[Callable[[Any], Any], Callable[[Any], Any], Any], Any]] = []
+_MODEST = 8
+"""Exponents up to which powers of Python's numbers are taken not to overflow."""
+_PLAIN = (bool, int, str)
+FORMS: dict[str, Callable[..., Any]] = {}
+"""What records loops; see `follows`."""
 
 
-def follows(form: Callable[[Callable[[Any], Any], Callable[[Any], Any], Any], Any]) -> None:
-    """Have ``form(condition, body, carried)`` record a loop."""
-    _forms[:] = [form]
+def follows(**forms: Callable[..., Any]) -> None:
+    """Have functions record loops.
+
+    They are ``conditional(condition, body, carried)``, ``counted(count, body, carried)`` and ``mapped(count, body)``.
+    """
+    FORMS.update(forms)
 
 
 class _OneTrip(FirstRun):
     """A trip that stands for all: it may do nothing outside of itself, be it printing."""
 
-    skips_output = False
+    skips_output = may_draw = False
 
     def is_over(self, trace: Trace) -> bool:
         return False
@@ -47,24 +59,32 @@ class _OneTrip(FirstRun):
 class TracedLoop:
     """A loop of the user's, which may be recorded as one for every number of trips.
 
-    test: whether another trip follows; of a ``for`` and of ``while True``, whether this is the last.
+    test: whether another trip follows; of a ``for`` and of ``while True``, whether this is the last. None if no test
+        ends the loop.
     body: gives the variables after a trip from those before, and the step of a ``for``.
     needed: the variables that must have a value before the first trip.
+    lines: the first and last line of the loop.
+    written: the variables that hold arrays into which trips write.
     """
 
-    __slots__ = ("_body", "_is_over", "_leaves", "_names", "_needed", "_number", "_range", "_test", "_tried")
+    __slots__ = (
+        *("_body", "_is_over", "_leaves", "_lines", "_names", "_needed", "_number", "_range", "_test", "_tried"),
+        "_written",
+    )
 
     def __init__(
         self,
-        test: Callable[[Any, Any], Any],
+        test: Callable[[Any, Any], Any] | None,
         body: Callable[[Any, Any], Any],
         names: Sequence[str],
         needed: Collection[str],
         number: str,
         leaves: bool,
+        lines: tuple[int, int],
+        written: Collection[str] = (),
     ) -> None:
         self._test, self._body, self._names, self._needed = test, body, names, needed
-        self._number, self._leaves = number, leaves
+        self._number, self._leaves, self._lines, self._written = number, leaves, lines, written
         self._range: range | None = None
         self._tried, self._is_over = 0, False
 
@@ -81,27 +101,35 @@ class TracedLoop:
         self._is_over = True
 
     def recorded(self) -> list[Any] | None:
-        """The variables after the last trip, up to its test, if the rest was recorded as a loop; None if it was not."""
+        """The variables after the last trip, up to its test, if the rest was recorded as a loop; None if it was not.
+
+        A condition must be traced, and trips may do nothing but compute numbers and arrays for names.
+        """
         self._tried += 1
         trace = current()
-        if self._tried > _TRIED or trace is None or not trace.rolls or not _forms:
+        if self._tried > _TRIED or trace is None or not trace.rolls or trace.sizes is not None:
             return None
-        if trace.sizes is not None or trace.first_run is not None or (self._number and self._range is None):
+        if not FORMS or (self._number and self._range is None):
             return None
-        variables = sys._getframe(1).f_locals
+        user = sys._getframe(1)
+        variables = user.f_locals
         given = [variables.get(name, ABSENT) for name in self._names]
-        if not all(
-            _is_number(each) or (each is ABSENT and name not in self._needed)
-            for name, each in zip(self._names, given, strict=True)
-        ):
+        if any(each is ABSENT and name in self._needed for name, each in zip(self._names, given, strict=True)):
             return None
-        return self._record(trace, given) if self._is_traced(trace, given) else None
+        if self._test is None:
+            counted = self._counted(trace, given)
+            if counted is not None and trace.first_run is not None:
+                trace.first_run.passes(user.f_code.co_filename, self._lines)
+            return counted
+        if trace.first_run is not None or not all(each is ABSENT or _is_number(each) for each in given):
+            return None
+        return self._conditional(trace, given, self._test) if self._is_traced(trace, given, self._test) else None
 
-    def _is_traced(self, trace: Trace, given: list[Any]) -> bool:
+    def _is_traced(self, trace: Trace, given: list[Any], test: Callable[[Any, Any], Any]) -> bool:
         """Whether the condition depends on inputs, and does nothing but compute."""
         trace.first_run = _OneTrip(trace, ())
         try:
-            return trace.varies(self._test(given, self._step))
+            return trace.varies(test(given, self._step))
         except Exception:  # noqa: BLE001  (it comes again)
             return False
         finally:
@@ -111,22 +139,12 @@ class TracedLoop:
     def _step(self) -> int:
         return 0 if self._range is None else self._range.step
 
-    def _record(self, trace: Trace, given: list[Any]) -> list[Any] | None:
-        places = [place for place, value in enumerate(given) if value is not ABSENT]
-        refused = trace.refused
+    def _conditional(self, trace: Trace, given: list[Any], test: Callable[[Any, Any], Any]) -> list[Any] | None:
+        carried = Carried(given, whole=True)
 
-        def entered(carried: tuple[Any, ...]) -> list[Any]:
-            inner = current()
-            if inner is not None and inner is not trace and not isinstance(inner.first_run, _OneTrip):
-                inner.first_run = _OneTrip(inner, ())
-            every = [ABSENT] * len(given)
-            for place, value in zip(places, carried, strict=True):
-                every[place] = value
-            return every
-
-        def condition(carried: tuple[Any, ...]) -> Any:
-            every = entered(carried)
-            found = self._test(every, self._step)
+        def condition(values: Any) -> Any:
+            every = carried.entered(trace, values)
+            found = test(every, self._step)
             if not self._leaves:
                 return found
             stays = np.logical_not(found)
@@ -134,26 +152,93 @@ class TracedLoop:
                 return stays
             return np.logical_and(stays, every[self._names.index(self._number)] != self._range[-1])
 
-        def body(carried: tuple[Any, ...]) -> tuple[Any, ...]:
-            every = entered(carried)
-            variables = [each._variable for each in carried]
-            after = self._body(every, self._step)
-            if any(each._variable != variable for each, variable in zip(carried, variables, strict=True)):
-                # Under another name the array would have to change too.
-                raise TracingError("a trip writes into an array that it was given")
-            found = [after[place] for place in places]
-            _refuse_growth(carried, found)
-            return tuple(found)
+        def body(values: Any) -> Any:
+            return carried.after(values, self._body(carried.entered(trace, values), self._step))
 
+        return carried.recorded(trace, lambda first: FORMS["conditional"](condition, body, first))
+
+    def _counted(self, trace: Trace, given: list[Any]) -> list[Any] | None:
+        """The variables after the last trip of a ``for`` over a range."""
+        assert self._range is not None
+        place = self._names.index(self._number)
+        left = self._range[self._range.index(given[place]) :]
+        if self._tried < _TRIED or len(left) < MANY or not trace.varies([*_parts(given)]):
+            return None
+        given[place] = ABSENT
+        written = [self._names.index(each) for each in self._written]
+        if any(type(given[each]) is not Tracer for each in written):
+            return None
+        carried = Carried(given, whole=False, written=written)
+
+        def body(trip: Any, values: Any) -> Any:
+            every = carried.entered(trace, values)
+            every[place] = trip * left.step + left.start
+            return carried.after(values, self._body(every, left.step))
+
+        numbers = carried.numbers(written)
+        found = carried.recorded(trace, lambda first: FORMS["counted"](len(left), body, first, numbers))
+        if found is not None:
+            found[place] = left[-1]
+        return found
+
+
+class Carried:
+    """What the trips of a loop carry: numbers, arrays, and tuples and lists of them.
+
+    Other variables must be after a trip what they were before.
+
+    whole: whether whole numbers of Python's are carried.
+    written: the places of arrays into which trips may write.
+    """
+
+    def __init__(self, given: list[Any], *, whole: bool, written: Collection[int] = ()) -> None:
+        self.given, self.written = given, written
+        self.places = [place for place, value in enumerate(given) if _is_carried(value, whole)]
+
+    def entered(self, trace: Trace, values: Sequence[Any]) -> list[Any]:
+        """All variables at the beginning of a trip."""
+        inner = current()
+        if inner is not None and inner is not trace and not isinstance(inner.first_run, _OneTrip):
+            inner.first_run = _OneTrip(inner, ())
+        every = [*self.given]
+        for place, value in zip(self.places, values, strict=True):
+            every[place] = value
+        kept = (value for place, value in zip(self.places, values, strict=True) if place not in self.written)
+        self._before = [(each, each._variable) for value in kept for each in _parts(value)]
+        return every
+
+    def numbers(self, places: Collection[int]) -> list[int]:
+        """The numbers, among all that is carried, of the values at some places."""
+        parts = [place for place in self.places for _ in _parts(self.given[place])]
+        return [parts.index(place) for place in places]
+
+    def after(self, values: Sequence[Any], found: Sequence[Any]) -> tuple[Any, ...]:
+        """What is carried to the next trip."""
+        if any(each._variable != variable for each, variable in self._before):
+            # Under another name the array would have to change too.
+            raise TracingError("a trip writes into an array that it was given")
+        for place, (before, value) in enumerate(zip(self.given, found, strict=True)):
+            if place not in self.places and before is not ABSENT and not _is_same(before, value):
+                raise TracingError("a trip changes something that is no number and no array of them")
+        carried = tuple([found[place] for place in self.places])
+        _refuse_growth(_parts(values), _parts(carried))
+        return carried
+
+    def recorded(self, trace: Trace, record: Callable[[tuple[Any, ...]], Any]) -> list[Any] | None:
+        """The variables after the loop that ``record`` records; None if it cannot be recorded."""
+        refused = trace.refused
         try:
-            after = _forms[0](condition, body, tuple(given[place] for place in places))
+            after = record(tuple([self.given[place] for place in self.places]))
         except Exception:  # noqa: BLE001
             # Step by step it may be recorded all the same, or end with an error of its own.
             trace.refused = refused
             return None
-        for place, value in zip(places, after, strict=True):
-            given[place] = value
-        return given
+        if not all(np.all(np.isfinite(each._value())) for each in _parts(after)):
+            return None  # Python's numbers may have raised an error on the way
+        found = [*self.given]
+        for place, value in zip(self.places, after, strict=True):
+            found[place] = value
+        return found
 
 
 RULES["loop"] = TracedLoop
@@ -163,7 +248,26 @@ def _is_number(value: Any) -> bool:
     return is_tracer(value) or type(value) in (int, float) or isinstance(value, (np.floating, np.ndarray))
 
 
-def _refuse_growth(carried: tuple[Any, ...], after: list[Any]) -> None:
+def _is_carried(value: Any, whole: bool) -> bool:
+    if type(value) in (tuple, list):
+        return bool(value) and all(_is_carried(each, whole) for each in value)
+    return _is_number(value) and (whole or type(value) is not int)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What tuples and lists in each other hold."""
+    if type(value) in (tuple, list):
+        for each in value:
+            yield from _parts(each)
+    else:
+        yield value
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    return before is after or (type(before) is type(after) and type(before) in _PLAIN and before == after)
+
+
+def _refuse_growth(carried: Iterator[Any], after: Iterator[Any]) -> None:
     """Refuse trips in which a number of Python's, of any size there, may outgrow 64 bits."""
     trace = current()
     assert trace is not None
@@ -172,11 +276,13 @@ def _refuse_growth(carried: tuple[Any, ...], after: list[Any]) -> None:
         type, exponent = types[op.result], op.operands[-1]
         if op.name == "power" and type.shape and types[exponent].weak and not trace.is_constant(exponent):
             raise TracingError("NumPy rounds the square of an array otherwise than another power")
+        if type.weak and not trace.is_constant(op.result):
+            _refuse_faults(trace, op)
         if type.weak and type.dtype.kind == "i":
             moved = [each for each in op.operands if not trace.is_constant(each)]
             if op.name not in _WHOLE or (op.name == "multiply" and len(moved) > 1):
                 raise TracingError("a whole number may outgrow 64 bits")
-    for one, other in zip(carried, after, strict=True):
+    for one, other in zip(carried, after, strict=False):
         first, last = one._variable, trace.lift(other)
         if types[first].weak and types[first].dtype.kind == "i":
             while (op := builder.definition(last)) and op.name in ("add", "subtract"):
@@ -185,3 +291,25 @@ def _refuse_growth(carried: tuple[Any, ...], after: list[Any]) -> None:
                 last = op.operands[0]
             if first != last and not trace.is_constant(last):
                 raise TracingError("a whole number may outgrow 64 bits")
+
+
+def _refuse_faults(trace: Trace, op: Op) -> None:
+    """Refuse what Python raises an error for in some trips, where NumPy gives an infinity: numbers that only count."""
+    builder, last = trace.builder, op.operands[-1]
+    constant = builder.constants.get(last)
+    if op.name in ("divide", "floor_divide", "remainder") and _only_counts(builder, last):
+        scale, shift = affine(builder, last) or (0, constant or 0)
+        zero, rest = divmod(-shift, scale) if scale else (0, bool(shift))
+        if not rest and 0 <= zero < trace.trips:
+            raise TracingError("a number of Python's may be divided by zero")
+    is_modest = isinstance(constant, (int, float)) and 0 <= constant <= _MODEST
+    if op.name == "power" and not is_modest and all(_only_counts(builder, each) for each in op.operands):
+        raise TracingError("a power of a number of Python's may be too large")
+
+
+def _only_counts(builder: TapeBuilder, variable: int) -> bool:
+    """Whether a number depends on the number of the trip alone."""
+    if variable in builder.constants or variable == builder.inputs[0].variable:
+        return True
+    op = builder.definition(variable)
+    return op is not None and all(_only_counts(builder, each) for each in op.operands)

@@ -1,0 +1,78 @@
+"""Sums, and arrays, of an expression for each number of a range, recorded by one of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.tracing.current import current
+from yota.tracing.methods import is_tracer
+from yota.tracing.rewriting.call_rules import call
+from yota.tracing.rewriting.effects import made
+from yota.tracing.rewriting.operator_rules import iterate
+from yota.tracing.rewriting.rewritten import rule
+from yota.tracing.rewriting.traced_loops import FORMS, MANY, Carried
+from yota.tracing.trace import Trace
+
+_ARRAY: tuple[Any, ...] = (inspect.unwrap(np.array), inspect.unwrap(np.asarray))
+
+
+@rule("of_all")
+def of_all(function: Any, values: Any, term: Callable[[Any], Any], is_list: bool, *lines: int) -> Any:
+    """``function(term(each) for each in values)``, or of a list of these."""
+    trace = current()
+    if type(values) is range and len(values) > MANY and trace is not None and trace.rolls and trace.sizes is None:
+        if function is sum:
+            return _sum(trace, values, term, lines)
+        if any(getattr(function, "__wrapped__", function) is each for each in _ARRAY):
+            found = _map(trace, values, term, lines)
+            if found is not None:
+                return call(function, (found,), {})
+    every = (term(each) for each in iterate(values))
+    return call(function, (made([*every]) if is_list else every,), {})
+
+
+def _sum(trace: Trace, values: range, term: Callable[[Any], Any], lines: Sequence[int]) -> Any:
+    total = 0 + term(values[0])
+    left = values[1:]
+    if trace.varies(total):
+        carried = Carried([total], whole=False)
+
+        def body(trip: Any, given: Any) -> Any:
+            (before,) = carried.entered(trace, given)
+            return carried.after(given, (before + term(trip * left.step + left.start),))
+
+        found = carried.recorded(trace, lambda first: FORMS["counted"](len(left), body, first))
+        if found is not None:
+            _pass(trace, term, lines)
+            return found[0]
+    for each in left:
+        total = total + term(each)
+    return total
+
+
+def _map(trace: Trace, values: range, term: Callable[[Any], Any], lines: Sequence[int]) -> Any:
+    carried = Carried([], whole=False)
+    found = list[Any]()
+
+    def body(trip: Any) -> Any:
+        carried.entered(trace, ())
+        return term(trip * values.step + values.start)
+
+    def record(first: Any) -> Any:
+        found.append(FORMS["mapped"](len(values), body))
+        return first
+
+    carried.recorded(trace, record)
+    if not (found and is_tracer(found[0])):
+        return None
+    _pass(trace, term, lines)
+    return found[0]
+
+
+def _pass(trace: Trace, term: Any, lines: Sequence[int]) -> None:
+    if trace.first_run is not None:
+        trace.first_run.passes(term.__code__.co_filename, lines)
