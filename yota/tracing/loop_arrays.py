@@ -11,7 +11,7 @@ from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Index, Slice
 from yota.ir.inputs import Input
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.tracing.indices import affine
 
@@ -36,22 +36,23 @@ class Place(NamedTuple):
         return bool(found) and 0 <= min(found) <= max(found) < type.shape[0]
 
 
-def place_of(tape: Tape, op: Op) -> Place | None:
+def place_of(builder: TapeBuilder, op: Op) -> Place | None:
     """The place that an op reads or writes; None if that is no element or row which moves with the trip."""
     index = op.keyword("index", ())
     if op.access not in (AccessMap.READ, AccessMap.WRITE) or not index or index[0] is not GATHER:
         return None
     if any(not isinstance(entry, (int, Slice)) for entry in index[1:]):
         return None
-    found = affine(tape.builder(), op.operands[-1])
+    found = affine(builder, op.operands[-1])
     return None if found is None else Place(*found, index[1:])
 
 
 def rows_read(tape: Tape, sources: Mapping[int, Any], trips: int) -> Iterator[tuple[Op, Place]]:
     """The ops that read a row of a source, another one in each trip."""
+    builder = tape.builder()
     for op in tape.ops:
         if op.access == AccessMap.READ and op.operands[0] in sources:
-            place = place_of(tape, op)
+            place = place_of(builder, op)
             if place is not None and place.fits(trips, tape.types[op.operands[0]]):
                 yield op, place
 
@@ -81,18 +82,18 @@ def stacked(tape: Tape, number: int, carries: int, trips: int) -> Stacked:
 
 def _by_rows(tape: Tape, number: int) -> Tape:
     """``tape`` with whole rows of a carried array read and written, where parts of rows overlap."""
-    chain = {tape.inputs[1 + number].variable}
+    chain, builder = {tape.inputs[1 + number].variable}, tape.builder()
     uses = list[Op]()
     for op in tape.ops:
-        if op.operands and op.operands[0] in chain and place_of(tape, op) is not None:
+        if op.operands and op.operands[0] in chain and place_of(builder, op) is not None:
             uses.append(op)
             if op.access == AccessMap.WRITE:
                 chain.add(op.result)
     tails = {op.keyword("index")[1:] for op in uses}
     if all(one == other or _apart(one, other) for one in tails for other in tails):
         return tape
-    builder, ops, changed = tape.builder(), list[Op](), {op.result for op in uses}
-    builder.ops = ops
+    changed = {op.result for op in uses}
+    builder.ops = ops = list[Op]()
     for op in tape.ops:
         if op.result not in changed:
             ops.append(op)
@@ -149,7 +150,7 @@ class _Stacking:
         return self._made(kept, outputs)
 
     def _write(self, op: Op) -> None:
-        place = place_of(self.tape, op)
+        place = place_of(self.builder, op)
         if place is None or not place.fits(self.trips, self.tape.types[self.array]):
             raise TracingError("a trip writes where it cannot be told from other trips")
         for other in self.writes:
@@ -160,7 +161,7 @@ class _Stacking:
         self.writes[place] = op.result
 
     def _keep(self, op: Op, kept: list[Op]) -> None:
-        place, value = place_of(self.tape, op), op.operands[1]
+        place, value = place_of(self.builder, op), op.operands[1]
         assert place is not None
         type, given = self.tape.types[self.array], self.builder.types[value]
         row = TensorType(type.dtype, tuple(_extents(place.tail, type.shape[1:])))
@@ -172,7 +173,7 @@ class _Stacking:
         self.values[place] = value
 
     def _read(self, op: Op, kept: list[Op]) -> None:
-        place = place_of(self.tape, op)
+        place = place_of(self.builder, op)
         if place is None:
             raise TracingError("a trip reads an array that it writes at a position that is not known")
         for written in self.writes:
