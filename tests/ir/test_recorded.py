@@ -70,7 +70,9 @@ def test_columns_are_the_ops_of_random_programs(first, monkeypatch):
     assert found
 
 
-def test_few_of_the_ops_of_a_long_loop_are_made():
+def test_few_of_the_ops_of_a_long_loop_are_made(monkeypatch):
+    monkeypatch.setattr(recorded, "_PATIENCE", 10**9)  # or its source would be read
+
     def f(x):
         total = 0.0
         for i in range(5000):

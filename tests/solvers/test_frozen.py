@@ -16,6 +16,7 @@ from scipy import optimize
 
 import yota
 from tests.test_pickling import in_new_process
+from yota.rules import registry as rules
 from yota.run.machine import native
 
 pytest.importorskip("cloudpickle")
@@ -215,6 +216,12 @@ def differences(f, x):
         wide, near = ((f(x + h) - f(x - h)) / (2 * np.sum(h)) for h in steps)
         found[place] = near + (near - wide) / 3
     return found
+
+
+@pytest.fixture(autouse=True)
+def shipped_rules(monkeypatch):
+    """Other processes know the shipped rules alone, not what other tests have loaded."""
+    monkeypatch.setattr(rules, "_default", None)
 
 
 def check(tmp_path, monkeypatch, cases, target, tolerance=1e-7):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -131,25 +132,29 @@ def _has_negative(entry: Any) -> bool:
     return found
 
 
-def affine(builder: TapeBuilder, variable: int) -> tuple[int, int] | None:
+_Affine: TypeAlias = tuple[int, int]
+_COMBINED: dict[str, Callable[[_Affine, _Affine], _Affine | None]] = {
+    "add": lambda left, right: (left[0] + right[0], left[1] + right[1]),
+    "subtract": lambda left, right: (left[0] - right[0], left[1] - right[1]),
+    "multiply": lambda left, right: (
+        None if left[0] and right[0] else (left[0] * right[1] + right[0] * left[1], left[1] * right[1])
+    ),
+}
+
+
+def affine(builder: TapeBuilder, variable: int) -> _Affine | None:
     """``scale, shift`` of an index ``scale * number + shift``, by the number of the trip, the first input of a body."""
     if builder.inputs and variable == builder.inputs[0].variable:
         return 1, 0
     op = builder.definition(variable)
-    if op is None or op.name not in ("add", "subtract", "multiply"):
+    combined = None if op is None else _COMBINED.get(op.name)
+    if op is None or combined is None:
         return None
     left, right = (_affine_operand(builder, each) for each in op.operands)
-    if left is None or right is None:
-        return None
-    if op.name != "multiply":
-        sign = 1 if op.name == "add" else -1
-        return left[0] + sign * right[0], left[1] + sign * right[1]
-    if left[0] and right[0]:
-        return None
-    return left[0] * right[1] + right[0] * left[1], left[1] * right[1]
+    return None if left is None or right is None else combined(left, right)
 
 
-def _affine_operand(builder: TapeBuilder, variable: int) -> tuple[int, int] | None:
+def _affine_operand(builder: TapeBuilder, variable: int) -> _Affine | None:
     value = builder.constants.get(variable)
     if value is None:
         return affine(builder, variable)

@@ -121,10 +121,15 @@ def is_of_all(part: ast.Call) -> bool:
 def _of_all(rewriter: Rewriter, part: ast.Call) -> Any:
     every: Any = part.args[0]
     (each,) = every.generators
-    given = ast.arguments([], [ast.arg(each.target.id)], None, [], [], None, [])
-    term = rewriter.rewrite(placed(ast.Lambda(given, every.elt), every.elt))
+    term = rewriter.rewrite(placed(ast.Lambda(_given(each.target.id), every.elt), every.elt))
+    over = ast.comprehension(each.target, load(".values"), [], 0)
+    terms = ast.Lambda(_given(".values"), rewriter.rewrite(placed(ast.GeneratorExp(every.elt, [over]), every)))
     told = map(ast.Constant, (isinstance(every, ast.ListComp), every.lineno, every.end_lineno))
-    return rule("of_all", rewriter.rewrite(part.func), rewriter.rewrite(each.iter), term, *told)
+    return rule("of_all", rewriter.rewrite(part.func), rewriter.rewrite(each.iter), term, terms, *told)
+
+
+def _given(name: str) -> ast.arguments:
+    return ast.arguments([], [ast.arg(name)], None, [], [], None, [])
 
 
 @rewrites(ast.JoinedStr)

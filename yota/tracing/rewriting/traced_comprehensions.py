@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
 from yota.tracing.rewriting.call_rules import call
 from yota.tracing.rewriting.effects import made
-from yota.tracing.rewriting.operator_rules import iterate
 from yota.tracing.rewriting.rewritten import rule
 from yota.tracing.rewriting.traced_loops import FORMS, MANY, Carried
 from yota.tracing.trace import Trace
@@ -21,22 +20,35 @@ _ARRAY: tuple[Any, ...] = (inspect.unwrap(np.array), inspect.unwrap(np.asarray))
 
 
 @rule("of_all")
-def of_all(function: Any, values: Any, term: Callable[[Any], Any], is_list: bool, *lines: int) -> Any:
-    """``function(term(each) for each in values)``, or of a list of these."""
+def of_all(
+    function: Any,
+    values: Any,
+    term: Callable[[Any], Any],
+    terms: Callable[[Any], Iterator[Any]],
+    is_list: bool,
+    *lines: int,
+) -> Any:
+    """``function(term(each) for each in values)``, or of a list of these; ``terms`` makes the generator."""
     trace = current()
     if type(values) is range and len(values) > MANY and trace is not None and trace.rolls and trace.sizes is None:
         if function is sum:
-            return _sum(trace, values, term, lines)
+            return _sum(trace, values, term, terms, lines)
         if any(getattr(function, "__wrapped__", function) is each for each in _ARRAY):
             found = _map(trace, values, term, lines)
             if found is not None:
                 return call(function, (found,), {})
-    every = (term(each) for each in iterate(values))
+    every = terms(values)
     return call(function, (made([*every]) if is_list else every,), {})
 
 
-def _sum(trace: Trace, values: range, term: Callable[[Any], Any], lines: Sequence[int]) -> Any:
-    total = 0 + term(values[0])
+def _sum(
+    trace: Trace,
+    values: range,
+    term: Callable[[Any], Any],
+    terms: Callable[[Any], Iterator[Any]],
+    lines: Sequence[int],
+) -> Any:
+    total = 0 + next(terms(values))
     left = values[1:]
     if trace.varies(total):
         carried = Carried([total], whole=False)
@@ -49,8 +61,8 @@ def _sum(trace: Trace, values: range, term: Callable[[Any], Any], lines: Sequenc
         if found is not None:
             _pass(trace, term, lines)
             return found[0]
-    for each in left:
-        total = total + term(each)
+    for each in terms(left):
+        total = total + each
     return total
 
 

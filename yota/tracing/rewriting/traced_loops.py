@@ -295,16 +295,28 @@ def _refuse_growth(carried: Iterator[Any], after: Iterator[Any]) -> None:
 
 def _refuse_faults(trace: Trace, op: Op) -> None:
     """Refuse what Python raises an error for in some trips, where NumPy gives an infinity: numbers that only count."""
+    check = _FAULTS.get(op.name)
+    if check is not None:
+        check(trace, op)
+
+
+def _refuse_zero(trace: Trace, op: Op) -> None:
     builder, last = trace.builder, op.operands[-1]
-    constant = builder.constants.get(last)
-    if op.name in ("divide", "floor_divide", "remainder") and _only_counts(builder, last):
-        scale, shift = affine(builder, last) or (0, constant or 0)
+    if _only_counts(builder, last):
+        scale, shift = affine(builder, last) or (0, builder.constants.get(last, 0))
         zero, rest = divmod(-shift, scale) if scale else (0, bool(shift))
         if not rest and 0 <= zero < trace.trips:
             raise TracingError("a number of Python's may be divided by zero")
-    is_modest = isinstance(constant, (int, float)) and 0 <= constant <= _MODEST
-    if op.name == "power" and not is_modest and all(_only_counts(builder, each) for each in op.operands):
+
+
+def _refuse_large(trace: Trace, op: Op) -> None:
+    exponent = trace.builder.constants.get(op.operands[-1])
+    is_modest = isinstance(exponent, (int, float)) and 0 <= exponent <= _MODEST
+    if not is_modest and all(_only_counts(trace.builder, each) for each in op.operands):
         raise TracingError("a power of a number of Python's may be too large")
+
+
+_FAULTS = {**dict.fromkeys(("divide", "floor_divide", "remainder"), _refuse_zero), "power": _refuse_large}
 
 
 def _only_counts(builder: TapeBuilder, variable: int) -> bool:
