@@ -19,7 +19,7 @@ import scipy.sparse.linalg
 import sympy
 
 import yota
-from tests.test_pickling import in_new_process
+from tests.processes import in_new_process
 from yota.errors import ArgumentError
 from yota.run import persistent as kept
 from yota.run.derivatives import calling

@@ -6,17 +6,15 @@ import copy
 import functools
 import inspect
 import multiprocessing
-import os
 import pickle
 import pickletools
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import yota
+from tests.processes import in_new_process
 from yota.errors import StaleTapeError
 from yota.rules.registry import registry
 from yota.run.machine import native
@@ -250,18 +248,6 @@ def test_process_pools(tmp_path: Path, way, target):
     if way not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {way}")
     assert in_new_process(tmp_path, POOLS, target, way) == "equal"
-
-
-def in_new_process(folder: Path, program: str, *words: str, timeout: float = 120) -> str:
-    """Run a program as a script in a process of its own; give back what it printed."""
-    script = folder / "script.py"
-    script.write_text(program)
-    environment = {**os.environ, "PYTHONPATH": str(Path(yota.__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, script, *words], capture_output=True, text=True, check=False, env=environment, timeout=timeout
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("target", TARGETS)

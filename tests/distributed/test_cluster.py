@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_pickling import in_new_process
+from tests.processes import in_new_process
 
 pytest.importorskip("dask")
 pytest.importorskip("distributed")

@@ -15,7 +15,7 @@ import scipy.stats
 from scipy import optimize
 
 import yota
-from tests.test_pickling import in_new_process
+from tests.processes import in_new_process
 from yota.rules import registry as rules
 from yota.run.machine import native
 
