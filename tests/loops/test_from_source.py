@@ -360,6 +360,29 @@ def test_a_long_loop_is_recorded_by_one_trip_unasked(recorded, capsys):
     assert len(derivative.tape) < 200
 
 
+def prepared(x):
+    squares, total = [float(k) for k in range(100)], 0.0
+    for i in range(100):
+        total = total + x[0] * squares[i]
+    for i in range(20_000):
+        total = total * 0.9 + x[1] * np.sin(x[2] * i)
+    return total
+
+
+def test_a_long_loop_behind_another_one(recorded):
+    value, gradient = yota.value_and_grad(prepared)(X)
+    assert recorded == [False, True]
+    assert value == pytest.approx(prepared(X), rel=1e-11)
+    np.testing.assert_allclose(gradient, slopes(prepared), rtol=1e-10, atol=1e-12)
+
+
+def listed(x):
+    values, total = [float(k % 7) for k in range(20_000)], 0.0
+    for i in range(20_000):
+        total = total * 0.9 + x[0] * values[i] * np.sin(x[1])
+    return total
+
+
 EVENTS: list[str] = []
 
 
@@ -378,7 +401,7 @@ def deciding(x):
     return total
 
 
-@pytest.mark.parametrize("function", [noted, deciding])
+@pytest.mark.parametrize("function", [noted, deciding, listed])
 def test_other_long_loops_are_recorded_step_by_step(function, recorded):
     EVENTS.clear()
     value, gradient = yota.value_and_grad(function)(X)

@@ -81,10 +81,10 @@ class FirstRun:
         )
         return self.over
 
-    def passes(self, filename: str, lines: Sequence[int]) -> None:
-        """Note that the second run is past a loop on these lines, where the first one may have ended."""
+    def ended_in(self, filename: str, lines: Sequence[int]) -> bool:
+        """Whether the first run ended within these lines."""
         first, last = lines
-        self.over = self.over or any(name == filename and first <= line <= last for name, line, *_ in self._positions)
+        return any(name == filename and first <= line <= last for name, line, *_ in self._positions)
 
     def _agrees(self, trace: Trace) -> bool:
         ops = trace.builder.ops

@@ -96,6 +96,8 @@ class Trace:
         """Whether the function, and the code of a frame, can run from the source in the place of this trace."""
         self.has_loop: Callable[[FrameType | None], bool] = lambda frame: False
         """Whether the source of what is running shows a loop that can be recorded as one."""
+        self.loop: Any = None
+        """The outermost loop over a range that runs, where the function runs from its source."""
         self.outer: dict[int, Tracer] = {}
         self.finished = False
         self.sizes: Decisions | None = None
@@ -456,6 +458,19 @@ class Trace:
         if self.has_loop(caller()) if first is None else not first.skipped:
             self.interrupted = LongLoop(positions(caller()))
             raise self.interrupted
+
+    def loop_ends(self, filename: str, lines: Sequence[int], recorded: bool) -> None:
+        """Note that a loop on these lines was ``recorded`` by one trip, or that it cannot be.
+
+        A first run that ended there is then over; or so is this one, which began for the loop.
+        """
+        first = self.first_run
+        if first is None or not first.ended_in(filename, lines):
+            return
+        if recorded:
+            first.over = True
+        elif self.builder.alarm is not None and not first.over:
+            self.restart_in_loop()
 
     def unrecorded(self, what: str, cure: str) -> TracingError:
         """The error for a call of a library that is not recorded; the message holds the rule to complete."""

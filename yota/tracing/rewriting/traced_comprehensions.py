@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ _ARRAY: tuple[Any, ...] = (inspect.unwrap(np.array), inspect.unwrap(np.asarray))
 def of_all(
     function: Any,
     values: Any,
-    term: Callable[[Any], Any],
+    term: FunctionType,
     terms: Callable[[Any], Iterator[Any]],
     is_list: bool,
     *lines: int,
@@ -44,7 +45,7 @@ def of_all(
 def _sum(
     trace: Trace,
     values: range,
-    term: Callable[[Any], Any],
+    term: FunctionType,
     terms: Callable[[Any], Iterator[Any]],
     lines: Sequence[int],
 ) -> Any:
@@ -58,15 +59,16 @@ def _sum(
             return carried.after(given, (before + term(trip * left.step + left.start),))
 
         found = carried.recorded(trace, lambda first: FORMS["counted"](len(left), body, first))
+        if found is not None or trace.loop is None:
+            trace.loop_ends(term.__code__.co_filename, lines, found is not None)
         if found is not None:
-            _pass(trace, term, lines)
             return found[0]
     for each in terms(left):
         total = total + each
     return total
 
 
-def _map(trace: Trace, values: range, term: Callable[[Any], Any], lines: Sequence[int]) -> Any:
+def _map(trace: Trace, values: range, term: FunctionType, lines: Sequence[int]) -> Any:
     carried = Carried([], whole=False)
     found = list[Any]()
 
@@ -79,12 +81,7 @@ def _map(trace: Trace, values: range, term: Callable[[Any], Any], lines: Sequenc
         return first
 
     carried.recorded(trace, record)
-    if not (found and is_tracer(found[0])):
-        return None
-    _pass(trace, term, lines)
-    return found[0]
-
-
-def _pass(trace: Trace, term: Any, lines: Sequence[int]) -> None:
-    if trace.first_run is not None:
-        trace.first_run.passes(term.__code__.co_filename, lines)
+    is_one = bool(found) and is_tracer(found[0])
+    if is_one or trace.loop is None:
+        trace.loop_ends(term.__code__.co_filename, lines, is_one)
+    return found[0] if is_one else None

@@ -91,10 +91,18 @@ class TracedLoop:
     def over(self, values: Any) -> Iterator[Any]:
         """The values that a ``for`` runs over, until it is stopped."""
         self._range = values if type(values) is range and len(values) > 1 else None
-        for value in iterate(values):
-            yield value
-            if self._is_over:
-                return
+        trace = current()
+        around = None if trace is None else trace.loop
+        if trace is not None and around is None:
+            trace.loop = self
+        try:
+            for value in iterate(values):
+                yield value
+                if self._is_over:
+                    return
+        finally:
+            if trace is not None:
+                trace.loop = around
 
     def stop(self) -> None:
         """End the ``for`` after this trip."""
@@ -117,10 +125,7 @@ class TracedLoop:
         if any(each is ABSENT and name in self._needed for name, each in zip(self._names, given, strict=True)):
             return None
         if self._test is None:
-            counted = self._counted(trace, given)
-            if counted is not None and trace.first_run is not None:
-                trace.first_run.passes(user.f_code.co_filename, self._lines)
-            return counted
+            return self._counted(trace, given, user.f_code.co_filename)
         if trace.first_run is not None or not all(each is ABSENT or _is_number(each) for each in given):
             return None
         return self._conditional(trace, given, self._test) if self._is_traced(trace, given, self._test) else None
@@ -157,7 +162,7 @@ class TracedLoop:
 
         return carried.recorded(trace, lambda first: FORMS["conditional"](condition, body, first))
 
-    def _counted(self, trace: Trace, given: list[Any]) -> list[Any] | None:
+    def _counted(self, trace: Trace, given: list[Any], filename: str) -> list[Any] | None:
         """The variables after the last trip of a ``for`` over a range."""
         assert self._range is not None
         place = self._names.index(self._number)
@@ -179,6 +184,8 @@ class TracedLoop:
         found = carried.recorded(trace, lambda first: FORMS["counted"](len(left), body, first, numbers))
         if found is not None:
             found[place] = left[-1]
+        if found is not None or trace.loop is self:
+            trace.loop_ends(filename, self._lines, found is not None)
         return found
 
 
