@@ -174,6 +174,10 @@ def whole_numbers(x):
     return total * count
 
 
+def large_numbers_in_an_array(x):
+    return np.sum(np.array([x[0] / 3**i + x[1] for i in range(N)]))
+
+
 def aliases(x):
     path = x * 1.0
     other = path
@@ -271,7 +275,7 @@ def counters(x):
 
 
 STEP_BY_STEP = (
-    choices, lists, whole_numbers, aliases, appended, triangles, before, draws, counters,
+    choices, large_numbers_in_an_array, lists, whole_numbers, aliases, appended, triangles, before, draws, counters,
     other_names, all_so_far, somewhere,
 )  # fmt: skip
 
@@ -280,14 +284,14 @@ STEP_BY_STEP = (
 def recorded(monkeypatch):
     """How many loops were recorded by one trip."""
     found = []
-    plain = traced_loops.Carried.recorded
+    plain = traced_loops.Carried.attempted
 
     def record(*args):
         after = plain(*args)
         found.append(after is not None)
         return after
 
-    monkeypatch.setattr(traced_loops.Carried, "recorded", record)
+    monkeypatch.setattr(traced_loops.Carried, "attempted", record)
     return found
 
 
@@ -326,6 +330,10 @@ def divided(x):
     return total
 
 
+def divided_in_an_array(x):
+    return np.sum(np.array([x[0] * (1.0 / (i - 100)) for i in range(N)]))
+
+
 def powers(x):
     total = 0.0
     for i in range(2000):
@@ -334,7 +342,13 @@ def powers(x):
 
 
 @pytest.mark.parametrize(
-    ("function", "error"), [(beyond, IndexError), (divided, ZeroDivisionError), (powers, OverflowError)]
+    ("function", "error"),
+    [
+        (beyond, IndexError),
+        (divided, ZeroDivisionError),
+        (powers, OverflowError),
+        (divided_in_an_array, ZeroDivisionError),
+    ],
 )
 def test_errors_of_later_trips_are_raised(function, error):
     with pytest.raises(error):

@@ -70,18 +70,15 @@ def _sum(
 
 def _map(trace: Trace, values: range, term: FunctionType, lines: Sequence[int]) -> Any:
     carried = Carried([], whole=False)
-    found = list[Any]()
 
     def body(trip: Any) -> Any:
         carried.entered(trace, ())
-        return term(trip * values.step + values.start)
+        found = term(trip * values.step + values.start)
+        carried.after((), ())
+        return found
 
-    def record(first: Any) -> Any:
-        found.append(FORMS["mapped"](len(values), body))
-        return first
-
-    carried.recorded(trace, record)
-    is_one = bool(found) and is_tracer(found[0])
+    found = carried.attempted(trace, lambda first: FORMS["mapped"](len(values), body))
+    is_one = is_tracer(found)
     if is_one or trace.loop is None:
         trace.loop_ends(term.__code__.co_filename, lines, is_one)
-    return found[0] if is_one else None
+    return found if is_one else None

@@ -233,6 +233,16 @@ class Carried:
 
     def recorded(self, trace: Trace, record: Callable[[tuple[Any, ...]], Any]) -> list[Any] | None:
         """The variables after the loop that ``record`` records; None if it cannot be recorded."""
+        after = self.attempted(trace, record)
+        if after is None:
+            return None
+        found = [*self.given]
+        for place, value in zip(self.places, after, strict=True):
+            found[place] = value
+        return found
+
+    def attempted(self, trace: Trace, record: Callable[[tuple[Any, ...]], Any]) -> Any:
+        """What ``record`` gives; None if the loop cannot be recorded."""
         refused = trace.refused
         try:
             after = record(tuple([self.given[place] for place in self.places]))
@@ -240,12 +250,9 @@ class Carried:
             # Step by step it may be recorded all the same, or end with an error of its own.
             trace.refused = refused
             return None
-        if not all(np.all(np.isfinite(each._value())) for each in _parts(after)):
+        if not all(is_tracer(each) and np.all(np.isfinite(each._value())) for each in _parts(after)):
             return None  # Python's numbers may have raised an error on the way
-        found = [*self.given]
-        for place, value in zip(self.places, after, strict=True):
-            found[place] = value
-        return found
+        return after
 
 
 RULES["loop"] = TracedLoop
