@@ -284,14 +284,14 @@ STEP_BY_STEP = (
 def recorded(monkeypatch):
     """How many loops were recorded by one trip."""
     found = []
-    plain = traced_loops.Carried.attempted
+    plain = traced_loops.CarriedValues.attempted
 
     def record(*args):
         after = plain(*args)
         found.append(after is not None)
         return after
 
-    monkeypatch.setattr(traced_loops.Carried, "attempted", record)
+    monkeypatch.setattr(traced_loops.CarriedValues, "attempted", record)
     return found
 
 

@@ -14,7 +14,7 @@ from yota.tracing.methods import is_tracer
 from yota.tracing.rewriting.call_rules import call
 from yota.tracing.rewriting.effects import made
 from yota.tracing.rewriting.rewritten import rule
-from yota.tracing.rewriting.traced_loops import FORMS, MANY, Carried
+from yota.tracing.rewriting.traced_loops import FORMS, MANY, CarriedValues
 from yota.tracing.trace import Trace
 
 _ARRAY: tuple[Any, ...] = (inspect.unwrap(np.array), inspect.unwrap(np.asarray))
@@ -52,7 +52,7 @@ def _sum(
     total = 0 + next(terms(values))
     left = values[1:]
     if trace.varies(total):
-        carried = Carried([total], whole=False)
+        carried = CarriedValues([total], whole=False)
 
         def body(trip: Any, given: Any) -> Any:
             (before,) = carried.entered(trace, given)
@@ -69,7 +69,7 @@ def _sum(
 
 
 def _map(trace: Trace, values: range, term: FunctionType, lines: Sequence[int]) -> Any:
-    carried = Carried([], whole=False)
+    carried = CarriedValues([], whole=False)
 
     def body(trip: Any) -> Any:
         carried.entered(trace, ())

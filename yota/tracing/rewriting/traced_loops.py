@@ -145,7 +145,7 @@ class TracedLoop:
         return 0 if self._range is None else self._range.step
 
     def _conditional(self, trace: Trace, given: list[Any], test: Callable[[Any, Any], Any]) -> list[Any] | None:
-        carried = Carried(given, whole=True)
+        carried = CarriedValues(given, whole=True)
 
         def condition(values: Any) -> Any:
             every = carried.entered(trace, values)
@@ -173,7 +173,7 @@ class TracedLoop:
         written = [self._names.index(each) for each in self._written]
         if any(type(given[each]) is not Tracer for each in written):
             return None
-        carried = Carried(given, whole=False, written=written)
+        carried = CarriedValues(given, whole=False, written=written)
 
         def body(trip: Any, values: Any) -> Any:
             every = carried.entered(trace, values)
@@ -189,7 +189,7 @@ class TracedLoop:
         return found
 
 
-class Carried:
+class CarriedValues:
     """What the trips of a loop carry: numbers, arrays, and tuples and lists of them.
 
     Other variables must be after a trip what they were before.
