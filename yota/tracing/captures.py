@@ -41,9 +41,11 @@ def plain(value: np.ndarray, what: str) -> np.ndarray:
     if found:
         kind = type(value)
         listed = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+        cure = "pass a plain array: np.asarray(...)"
+        if isinstance(value, np.ma.MaskedArray):
+            cure = "pass its .data, and make it inside of the function with np.ma.array; or call np.ma.add and the like"
         raise ArgumentError(
-            f"{what} is a {kind.__module__}.{kind.__name__}, which computes in a way of its own ({listed}); pass a "
-            "plain array: np.asarray(...)"
+            f"{what} is a {kind.__module__}.{kind.__name__}, which computes in a way of its own ({listed}); {cure}"
         )
     return value
 

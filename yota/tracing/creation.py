@@ -68,8 +68,9 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
         mode = keywords.get("copy", copies)
         keeps_class = name == "asanyarray" or keywords.get("subok")
         if is_tracer(value) and value._plain() is not value:
-            found = create(trace, value._plain(), dtype, *args, **keywords)
-            return found.view(value.__class__) if keeps_class else found
+            plain = value._plain()
+            found = create(trace, plain, dtype, *args, **keywords)
+            return found if not keeps_class else value if found is plain else value._like(found)
         if is_tracer(value) and getattr(mode, "value", mode) is not True:
             if keywords.get("copy") is False and dtype is not None and np.dtype(dtype) != value.dtype:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -160,7 +161,8 @@ def _like(name: str) -> Callable[..., Any]:
     def create(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
         # NumPy looks at the memory order of the prototype, so it must see the concrete array.
         a = array(trace, a) if is_traced(a) and not is_tracer(a) else a
-        return filled(trace, original(a._value() if is_tracer(a) else a, *args, **keywords))
+        found = filled(trace, original(a._value() if is_tracer(a) else a, *args, **keywords))
+        return a._like(found) if is_tracer(a) and a._plain() is not a and keywords.get("subok", True) else found
 
     return create
 

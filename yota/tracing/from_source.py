@@ -77,16 +77,24 @@ class Source:
             self.chosen, self.wide = True, trace.is_too_narrow
             return True
         lost = left(trace)
-        passes = fault is not None and any(
-            is_deep_file(each.tb_frame.f_code.co_filename) for each in passed(fault.__traceback__)
-        )
-        if passes or (lost is not None and lost.library and lost.library.name.startswith(("scipy.", "numpy.ma."))):
+        if passes(fault, is_deep_file) or (
+            lost is not None and lost.library and lost.library.name.startswith(("scipy.", "numpy.ma."))
+        ):
             self.wide = self.deep = True
         return self.deep
 
     def remember(self) -> None:
         """From now on, run the function from its source at once."""
         _remembered.update((each.__code__, (self.wide, self.deep)) for each in self._users)
+
+
+def passes(fault: BaseException | None, is_file: Callable[[str], bool]) -> bool:
+    """Whether an error, or what it was raised for, came through code in such a file."""
+    while fault is not None:
+        if any(is_file(each.tb_frame.f_code.co_filename) for each in passed(fault.__traceback__)):
+            return True
+        fault = fault.__context__
+    return False
 
 
 def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ...] = ()) -> Any:

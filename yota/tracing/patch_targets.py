@@ -60,7 +60,7 @@ def has_attribute(value: Any, name: str) -> bool:
 def attribute(value: Any, name: str, *default: Any) -> Any:
     """Stands for `getattr`, which finds the attributes of the plain value."""
     shown = _shown(value)
-    if shown is value or not hasattr(shown, name):
+    if shown is value or not hasattr(shown, name) or name == "__array_priority__":
         return getattr(shown, name, *default)
     if not hasattr(type(value), name):
         raise value._trace.refuse(f"{name} is an attribute of plain values alone.", "Use NumPy's functions.")

@@ -21,7 +21,7 @@ from yota.tracing import randomness
 from yota.tracing.captures import copied
 from yota.tracing.conversions import SHIFTS, FirstRun, Interpret, LongLoop, left, refusal
 from yota.tracing.current import current, entered
-from yota.tracing.from_source import Source
+from yota.tracing.from_source import Source, passes
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.library_calls import raised_by
 from yota.tracing.memory import guard_order, reference
@@ -30,7 +30,7 @@ from yota.tracing.observation import Running
 from yota.tracing.randomness import Draws
 from yota.tracing.replay import same, same_arrays
 from yota.tracing.results import outputs
-from yota.tracing.source_lines import name_variables, positions_of, raised_at
+from yota.tracing.source_lines import is_masked_file, name_variables, positions_of, raised_at
 from yota.tracing.trace import Trace
 from yota.tracing.traced_sizes import Decision, Decisions, length, plain
 
@@ -214,10 +214,14 @@ def _from_source(
         if source.goes_on(trace, other):
             try:
                 return _from_source(source, trace, other, trace_of, run)
-            except Exception:  # noqa: BLE001  (it says less than what came before)
+            except Exception:
                 source.chosen = True
+                if passes(other, is_masked_file):
+                    raise  # else it says less than what came before
         if trace.first_run.blocked and isinstance(fault, TracingError):
             raise type(fault)(f"{fault} It may be recorded from its source, but {other}") from None
+        if isinstance(other, YotaError) and passes(fault, is_masked_file):
+            raise
         if isinstance(fault, YotaError) or type(fault) is type(other):
             raise fault from None
         raise

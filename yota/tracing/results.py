@@ -27,6 +27,8 @@ def outputs(trace: Trace, result: Any) -> list[int]:
     for item in items:
         if not (is_traced(item) or isinstance(item, _NUMBERS)):
             raise _refusal(trace.builder.name, item)
+        if isinstance(item, np.ma.MaskedArray):
+            raise trace.refuse(f"{trace.builder.name} returns a masked array.", "Return .filled(...) or .compressed().")
         known = trace.conversions.get(id(item))
         if known is not None and known.guard is not None:
             trace.builder.guards.remove(known.guard)

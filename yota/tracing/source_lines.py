@@ -43,7 +43,7 @@ def _home_of(package: str) -> str:
 
 _SCIPY = _home_of("scipy")
 _PACKAGES = (_OWN + os.sep, _NUMPY, _SCIPY)
-_DEEP = (_SCIPY, os.path.join(_NUMPY, "ma") + os.sep)
+_MASKED = os.path.join(_NUMPY, "ma") + os.sep
 _STANDARD = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ", "<__array_function__")
 
 
@@ -146,8 +146,13 @@ def is_installed_file(name: str) -> bool:
 
 
 def is_deep_file(name: str) -> bool:
-    """Whether a file of Python code belongs to SciPy, or to NumPy's masked arrays."""
-    return name.startswith(_DEEP)
+    """Whether a file of Python code runs from its source where a trace is deep: NumPy's and SciPy's."""
+    return name.startswith((_NUMPY, _SCIPY))
+
+
+def is_masked_file(name: str) -> bool:
+    """Whether a file of Python code belongs to NumPy's masked arrays."""
+    return name.startswith(_MASKED)
 
 
 def is_array_file(name: str) -> bool:

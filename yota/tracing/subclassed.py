@@ -38,9 +38,9 @@ _UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "in
 _REDUCTIONS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 _OF_THE_CLASS = (
     "argpartition argsort astype clip compress conj conjugate copy cumprod cumsum diagonal dot flatten mean ravel "
-    "repeat reshape round squeeze std swapaxes take transpose var all any"
+    "repeat reshape round squeeze std swapaxes take transpose var all any sort partition fill put"
 ).split()
-"""Methods of arrays that give a subclass its own class back."""
+"""Methods of arrays that give a subclass its own class back, or write in place."""
 
 
 _CLASS = type
@@ -86,17 +86,28 @@ class Subclassed(Tracer):
         if not own:
             return found
         first = max(own, key=lambda each: each.__array_priority__)
-        return type(found)(map(first._wrapped, found)) if isinstance(found, tuple) else first._wrapped(found)
+        context = (ufunc, inputs) if method == "__call__" else None
+        if isinstance(found, tuple):
+            return tuple(first._wrapped(each, context, number) for number, each in enumerate(found))
+        return first._wrapped(found, context)
 
-    def _wrapped(self, found: Any) -> Any:
-        """A result as the class wraps it."""
+    def _wrapped(self, found: Any, context: Any, number: int = 0) -> Any:
+        """A result as the class wraps it; ``context`` has the ufunc and its inputs, if it was called."""
         wrap = type(self).__array_wrap__
         if wrap is Subclassed.__array_wrap__ or not is_tracer(found):
             return self._like(found)
         parameters = len(inspect.signature(wrap).parameters)
-        return source_form(wrap)(self, found, *(None, False)[: max(parameters - 2, 0)])
+        given = (context and (*context, number), False)
+        return source_form(wrap)(self, found, *given[: max(parameters - 2, 0)])
+
+    @property
+    def __array_interface__(self) -> Any:
+        # Code in Python looks whether two arrays are at one place; NumPy's compiled code takes nothing but a dict.
+        return types.MappingProxyType(np.asarray(self._value()).__array_interface__)
 
     def __array_function__(self, func: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(self, np.ma.MaskedArray):
+            return _on_masked(self._recorder(), func, args, kwargs)
         found = call_function(self._recorder(), func, plain(args), plain(kwargs))
         keeps = self._kept(func, args, kwargs)
         if isinstance(found, (tuple, list)) and isinstance(keeps, (tuple, list)):
@@ -119,6 +130,10 @@ class Subclassed(Tracer):
         found = self._plain()[plain(index)]
         return self._like(found) if isinstance(found._value(), np.ndarray) else found
 
+    def __iter__(self) -> Any:
+        item = source_form(type(self).__getitem__)
+        return (item(self, position) for position in range(len(self)))
+
     def __setitem__(self, index: Any, value: Any) -> None:
         self._plain()[plain(index)] = plain(value)
 
@@ -128,6 +143,23 @@ class Subclassed(Tracer):
         kind = type if type is not None else dtype if is_class else None
         found = self._plain().view(None if kind is dtype else dtype)
         return found if kind is np.ndarray else as_kind(self._trace, found, kind or self.__class__, self)
+
+
+_BESIDE_MASKS = (np.copyto, np.result_type, np.can_cast, np.min_scalar_type, np.may_share_memory, np.shares_memory)
+"""Compiled functions that take masked arrays as arrays."""
+
+
+def _on_masked(trace: Trace, function: Any, args: Any, kwargs: Any) -> Any:
+    """What NumPy's function gives for masked arrays, on which it calls methods."""
+    if function in _BESIDE_MASKS:
+        return call_function(trace, function, plain(args), plain(kwargs))
+    inner = source_form(getattr(function, "_implementation", None))
+    if inner is None or inner is function._implementation:
+        raise trace.refuse(
+            f"numpy.{function.__name__} of a masked array is not recorded.",
+            f"Use numpy.ma.{function.__name__}, or the arrays .data and .mask.",
+        )
+    return inner(*args, **kwargs)
 
 
 class _Probe(np.ndarray):  # type: ignore[misc]
@@ -215,7 +247,7 @@ def _made(kind: type) -> type:
         if name not in _LEFT_OUT and not isinstance(value, types.MemberDescriptorType)
     }
     names["stands_for"] = kind
-    if package_of(kind) == "numpy":
+    if package_of(kind) == "numpy" and kind is not np.ma.MaskedArray:
         raise TypeError("it is NumPy's own")
     if type(kind) not in (type, abc.ABCMeta):
         raise TypeError(f"metaclass {type(kind).__name__}")
@@ -256,6 +288,8 @@ def _reading(function: types.FunctionType) -> Any:
 @implements(np.ndarray.view)
 def as_kind(trace: Trace, tracer: Any, kind: type, parent: Any) -> Any:
     """A view of a traced array as an object of ``kind``, a subclass of NumPy's arrays; ``parent`` gives attributes."""
+    if issubclass(kind, np.ma.MaskedArray) and not trace.deep:
+        raise TypeError("masked arrays are followed where the function runs from its source")
     try:
         made = class_for(kind)
     except TypeError as fault:

@@ -160,6 +160,8 @@ class Tracer(ArrayMethods):
     @shape.setter
     def shape(self, extents: Any) -> None:
         if self._base is not None:
+            if extents == self.shape:
+                return
             raise self._trace.refuse("setting the shape of a view is not supported.", "Use .reshape(...).")
         found = np.reshape(self, extents)
         if self.size and not np.may_share_memory(found._value(), self._value()):

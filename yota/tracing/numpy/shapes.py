@@ -94,6 +94,8 @@ def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting:
 
 @implements(np.copyto)
 def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if casting == "unsafe":
+        src = trace.traced(src).astype(dst.dtype, copy=False)
     write(dst, Ellipsis, src if where is True else np.where(where, src, dst))
 
 

@@ -13,7 +13,9 @@ from yota.tracing.array_protocols import source_form
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.patch_targets import Type, attribute, has_attribute, is_instance
+from yota.tracing.patch_targets import Type, has_attribute, is_instance
+from yota.tracing.patching import ABSENT
+from yota.tracing.rewriting.rewritten import RULES
 from yota.tracing.source_lines import caller
 from yota.tracing.subclassed import class_for
 from yota.tracing.traced_text import Text
@@ -104,6 +106,16 @@ def _super(frame: FrameType, args: tuple[Any, ...]) -> Any:
     return super(*args)
 
 
+def _attribute(value: Any, name: str, *default: Any) -> Any:
+    """``getattr``; a property of a class of the user's runs from its source."""
+    try:
+        return RULES["attribute"](value, name)
+    except AttributeError:
+        if not default:
+            raise
+        return default[0]
+
+
 def _of_text(run: Callable[..., Any], frame: FrameType, args: tuple[Any, ...]) -> Any:
     """``eval`` and ``exec``, which are refused while a trace runs."""
     if (trace := current()) is None:
@@ -121,7 +133,9 @@ IN_PLACE: Mapping[Any, Callable[[FrameType, tuple[Any, ...]], Any]] = {
     dir: lambda frame, args: dir(*args) if args else sorted(_variables(frame)),
     eval: functools.partial(_of_text, eval),
     exec: functools.partial(_of_text, exec),
-    hasattr: lambda frame, args: has_attribute(*args),
-    getattr: lambda frame, args: attribute(*args),
+    hasattr: lambda frame, args: (
+        has_attribute(*args) if is_tracer(args[0]) else _attribute(*args, ABSENT) is not ABSENT
+    ),
+    getattr: lambda frame, args: _attribute(*args),
 }
 """Built-in functions whose result depends on where they are called, or on what they are given and not on its source."""
