@@ -10,6 +10,7 @@ import pytest
 import yota
 from yota.errors import TracingError
 from yota.rules.language.syntax import parse
+from yota.tracing import record
 from yota.tracing.library_calls import LibraryCall, library_call_of
 
 scipy = pytest.importorskip("scipy")
@@ -90,3 +91,18 @@ def test_defaults_that_no_rule_can_hold_are_left_out():
     ruled, silent = rules_in(LibraryCall("m.f", f, traced=("y",)).advice())
     assert [each.name for each in ruled.operands] == ["y"]
     assert len(silent.keywords) == 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(signal.cheby1(3, x[0], x[1], fs=x[2])[1]),
+        lambda x: np.sum(signal.iirdesign(x[1], 2 * x[1], x[0], 40.0, fs=x[2])[1]),
+    ],
+)
+def test_numbers_that_scipy_takes_off_the_tape_need_one_further_recording(monkeypatch, function):
+    runs, once = [], record._run
+    monkeypatch.setattr(record, "_run", lambda *args: runs.append(1) or once(*args))
+    yota.grad(function, np.array([1.0, 10.0, 100.0]))
+    assert len(runs) == 2
+    assert yota.gradcheck(function, np.array([1.0, 10.0, 100.0]))

@@ -1,6 +1,8 @@
-"""Subclasses of NumPy's arrays: their own code runs on traced values, and gives objects of the subclass."""
+"""Subclasses of NumPy's arrays and of float: their own code runs on traced values, and gives its objects."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
@@ -152,3 +154,58 @@ def test_second_derivatives_go_through_subclasses():
 def test_subclasses_that_are_not_followed_are_refused_by_name(function, message):
     with pytest.raises(errors.YotaError, match=message):
         yota.value_and_grad(function)(X)
+
+
+class Metres(float):
+    """A float with a unit, which sums keep."""
+
+    def __new__(cls, value=0.0, unit="m"):
+        new = float.__new__(cls, value)
+        new.unit = unit
+        return new
+
+    @property
+    def squared(self):
+        return self**2
+
+    def __add__(self, other):
+        if getattr(other, "unit", self.unit) != self.unit:
+            raise ValueError("units differ")
+        return type(self)(float.__add__(self, other), self.unit)
+
+
+class Angle(Metres):
+    def __new__(cls, value, unit="deg"):
+        return super().__new__(cls, value, unit)
+
+    def __mul__(self, other):
+        return Angle(super().__mul__(other))
+
+    def sine(self):
+        return math.sin(math.radians(self))
+
+
+class Plain(float):
+    pass
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: Metres(x[0] * 2).squared * x[1],
+        lambda x: (Metres(x[0]) + Metres(x[1])).squared,
+        lambda x: (Angle(x[0]) * 3 + Angle(x[1])).sine(),
+        lambda x: Plain(x[0]) * x[1] + math.sin(Plain(x[1])) / Plain(x[2]),
+        lambda x: float(Angle(x[0])) * np.exp(Metres(x[1])) + sum([Plain(x[2]), Metres(x[0])]),
+        lambda x: np.sum(np.array([Metres(x[0]), Plain(x[1])]) ** 2) * max(Metres(x[0]), Metres(x[1])),
+        lambda x: Metres("2.5") * x[0] if isinstance(Angle(x[1]), Metres) and not isinstance(x[1], Metres) else 0.0,
+        lambda x: Plain(x[0]),
+    ],
+)
+def test_subclasses_of_float_are_followed(function):
+    assert_right(function, np.array([1.5, 0.75, 2.0]))
+
+
+def test_code_of_subclasses_of_float_raises_its_own_errors():
+    with pytest.raises(ValueError, match="units differ"):
+        yota.grad(lambda x: Metres(x[0]) + Angle(x[1]), np.ones(2))

@@ -15,7 +15,7 @@ from yota.ir.location import Location, Span, where
 from yota.ir.tape import Guard
 from yota.tracing.bytecode import callee, consumer, is_call, running
 from yota.tracing.library_calls import library_call
-from yota.tracing.source_lines import ENTRY, Position, caller, here, is_rewritten, location_of
+from yota.tracing.source_lines import ENTRY, Position, caller, here, is_deep_file, is_rewritten, location_of
 from yota.tracing.writers import is_written_out
 
 if TYPE_CHECKING:
@@ -32,11 +32,14 @@ _GOLDEN = 0.6180339887498949
 
 
 class Interpret(BaseException):
-    """Ends a run, for another one from the source. The user's code must not catch it."""
+    """Ends a run, for another one from the source. The user's code must not catch it.
 
-    def __init__(self, positions: Sequence[Position] = (), *, begun: bool = True) -> None:
+    deep: whether the source of a library is what shows more.
+    """
+
+    def __init__(self, positions: Sequence[Position] = (), *, begun: bool = True, deep: bool = False) -> None:
         super().__init__()
-        self.positions, self.begun = positions, begun
+        self.positions, self.begun, self.deep = positions, begun, deep
 
 
 class LongLoop(Interpret):
@@ -182,9 +185,10 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     user = caller(3)
     if trace.is_constant(variable) or is_written_out(user, trace.outlets):
         return number
-    returned = _is_returned(sys._getframe(2))
+    asking = sys._getframe(2)
+    returned = _is_returned(asking)
     if not returned:
-        trace.restart(user)
+        trace.restart(user, deep=is_deep_file(asking.f_code.co_filename))
     trace.decide(variable, convert.__name__, number)
     return converted(trace, variable, number, returned=returned)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
-from yota.tracing.conversions import left
+from yota.tracing.conversions import Interpret, left
 from yota.tracing.rewriting.definition import is_marked
 from yota.tracing.source_lines import is_deep_file, is_library_file, is_own_file, passed
 
@@ -73,6 +73,9 @@ class Source:
         """Choose the next form after ``trace``: from the source, then wide, then deep. Whether one is left."""
         if not self.is_there or self.deep:
             return False
+        if isinstance(fault, Interpret) and fault.deep:
+            self.chosen = self.wide = self.deep = True
+            return True
         if not self.chosen or (trace.is_too_narrow and not self.wide):
             self.chosen, self.wide = True, trace.is_too_narrow
             return True

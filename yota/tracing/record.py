@@ -163,6 +163,11 @@ def _recorded(
             if trace.reads:
                 raise
             raise explained(fault) from fault.__cause__
+    if isinstance(fault, Interpret) and fault.deep:
+        try:
+            return _from_source(source, trace, fault, trace_of, run)
+        except Exception:  # noqa: BLE001  (what a library does may not be recorded, and not matter)
+            source.wide = source.deep = False
     return _mended(lambda: _from_source(source, trace, fault, trace_of, run), explained)
 
 

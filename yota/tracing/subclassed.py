@@ -228,10 +228,33 @@ Subclassed.__hash__ = Tracer.__hash__  # type: ignore[method-assign]
 _known: WeakKeyDictionary[type, type] = WeakKeyDictionary()
 
 
+class SubclassedFloat(Tracer):
+    """Base of the classes that stand for subclasses of float: it computes as float does, and gives floats."""
+
+    stands_for: type = float
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self).stands_for
+
+    def _plain(self) -> Tracer:
+        return Tracer(self._trace, self._current())
+
+    def _like(self, found: Any) -> Any:
+        return found
+
+
+def as_float(kind: type, number: Any) -> Any:
+    """A traced number as an object of ``kind``, a subclass of float."""
+    new: Any = object.__new__(class_for(kind))
+    Tracer.__init__(new, number._trace, number._current())
+    return new
+
+
 def class_for(kind: type) -> type:
-    """The class of traced values that stands for a subclass of NumPy's arrays: it has the methods of that."""
-    if kind is np.ndarray:
-        return Subclassed
+    """The class of traced values that stands for a subclass of NumPy's arrays or of float: it has its methods."""
+    if kind in (np.ndarray, float):
+        return Subclassed if kind is np.ndarray else SubclassedFloat
     found = _known.get(kind)
     if found is None:
         found = _known[kind] = _made(kind)
@@ -239,7 +262,7 @@ def class_for(kind: type) -> type:
 
 
 def _made(kind: type) -> type:
-    bases = tuple(class_for(base) if issubclass(base, np.ndarray) else base for base in kind.__bases__)
+    bases = tuple(class_for(base) if issubclass(base, (np.ndarray, float)) else base for base in kind.__bases__)
     cell = types.CellType()
     names = {
         name: _moved(value, cell)

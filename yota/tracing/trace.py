@@ -446,10 +446,10 @@ class Trace:
         if self.ordered is None:
             self.ordered = here()
 
-    def restart(self, user: FrameType | None) -> None:
-        """End the run, for another one from the source, where a value is about to leave the tape."""
+    def restart(self, user: FrameType | None, *, deep: bool = False) -> None:
+        """End the run, for another one from the source, also a library's if ``deep``: a value is to leave the tape."""
         if not self.reads and user is not None and self.readable(user):
-            self.interrupted = Interpret(positions(user))
+            self.interrupted = Interpret(positions(user), deep=deep)
             raise self.interrupted
 
     def restart_in_loop(self) -> None:

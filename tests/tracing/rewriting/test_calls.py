@@ -293,7 +293,7 @@ def test_gradients_inside_watch_the_variables_they_mention_alone():
 
 
 REFUSED = {
-    "eval": (lambda x: eval("x[0]"), r"test_calls.py:\d+.*: `.*eval\("),
+    "exec": (lambda x: exec("x[0]"), r"test_calls.py:\d+.*: `.*exec\("),
     "plain array": (lambda x: PLAIN.__iadd__(x), "plain array"),
     "unknown": (lambda x: json_of(x), "json"),
 }
@@ -311,6 +311,19 @@ def test_what_is_not_known_is_refused(name):
     f, message = REFUSED[name]
     with pytest.raises((errors.TracingError, TypeError), match=message):
         yota.itrace(f, X)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: float(x[0]) * eval("a**2 + np.sum(b)", {"np": np, "a": x[0], "b": x}),
+        lambda x: float(x[0]) * eval("x[1] ** 2 * float(x[2])"),
+        lambda x: float(x[0]) * eval(compile("max(abs(x[1]), 0.5) * np.zeros(2).sum() + x[0]", "<text>", "eval")),
+    ],
+)
+def test_expressions_in_text_are_followed(function):
+    assert_interpreted(function, X, differs=True)
+    assert yota.gradcheck(function, X)
 
 
 def of_parameters(a, /, b, *, c, d=2.0):

@@ -17,7 +17,7 @@ from yota.tracing.patch_targets import Type, has_attribute, is_instance
 from yota.tracing.patching import ABSENT
 from yota.tracing.rewriting.rewritten import RULES
 from yota.tracing.source_lines import caller
-from yota.tracing.subclassed import class_for
+from yota.tracing.subclassed import as_float, class_for
 from yota.tracing.traced_text import Text
 from yota.tracing.writers import is_written_out
 
@@ -42,6 +42,12 @@ def _float(*args: Any) -> Any:
     if value.dtype.kind == "c":
         raise value._trace.refuse("float() leaves the imaginary part out.", "Write x.real.")
     return value.item() if value.dtype.kind == "f" else value.astype(float).item()
+
+
+def _made_float(kind: Any, *args: Any) -> Any:
+    """``float.__new__(kind, x)``, which subclasses of float call."""
+    traced = len(args) == 1 and is_tracer(args[0])
+    return as_float(kind, _float(*args)) if traced else float.__new__(kind, *map(_read, args))
 
 
 def _complex(*args: Any, **keywords: Any) -> Any:
@@ -85,6 +91,7 @@ def _read(value: Any) -> Any:
 _KINDS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
 BUILT_IN: dict[Any, Callable[..., Any]] = {
     float: _float,
+    float.__new__: _made_float,
     complex: _complex,
     type: Type,
     Type: Type,
@@ -101,7 +108,7 @@ def _variables(frame: FrameType) -> dict[str, Any]:
 
 
 def _super(frame: FrameType, args: tuple[Any, ...]) -> Any:
-    if args and issubclass(args[0], np.ndarray) and any(map(is_tracer, args[1:])):
+    if args and issubclass(args[0], (np.ndarray, float)) and any(map(is_tracer, args[1:])):
         args = (class_for(args[0]), *args[1:])
     return super(*args)
 
@@ -117,9 +124,12 @@ def _attribute(value: Any, name: str, *default: Any) -> Any:
 
 
 def _of_text(run: Callable[..., Any], frame: FrameType, args: tuple[Any, ...]) -> Any:
-    """``eval`` and ``exec``, which are refused while a trace runs."""
-    if (trace := current()) is None:
-        return run(*args) if len(args) > 1 else run(*args, frame.f_globals, frame.f_locals)
+    """``eval``, which Python runs on traced values, and ``exec``, which is refused while a trace runs."""
+    trace = current()
+    if trace is None or run is eval:
+        if trace is not None:
+            trace.hold()
+        return run(*args) if len(args) > 1 else run(*args, frame.f_globals, _variables(frame))
     raise trace.refuse(
         "text that is run as code is not recorded from the source.", "Use yota.trace, which lets Python run it."
     )

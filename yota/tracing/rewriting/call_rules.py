@@ -7,7 +7,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
 
 def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     """What records a method of NumPy's arrays called by itself, or a plain array's that takes traced values."""
-    if type(function) is MethodDescriptorType and function.__objclass__ is np.ndarray and args and is_tracer(args[0]):
+    if _is_of_values(function) and args and is_tracer(args[0]):
         plain = args[0]._plain() is args[0]
         return getattr(Tracer if plain else Subclassed, function.__name__, None)
     owner = getattr(function, "__self__", None)
@@ -93,6 +93,12 @@ def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any])
     if not is_traced([*inputs, *keywords.values()]) or overriding("__array_ufunc__", others) is not None:
         return None
     return lambda ufunc, method, *inputs, **keywords: getattr(ufunc, method)(*inputs, **keywords)
+
+
+def _is_of_values(function: Any) -> bool:
+    """Whether it is a compiled method of arrays or of float, as found on the class."""
+    kinds = (MethodDescriptorType, WrapperDescriptorType)
+    return type(function) in kinds and function.__objclass__ in (np.ndarray, float)
 
 
 def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -137,7 +143,7 @@ def _construct(kind: type, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     make: Any = kind.__new__
     begin: Any = getattr(kind, "__init__", None)
     is_known = (make is object.__new__, begin is object.__init__)
-    readable = (is_known[0] or is_readable(make), is_known[1] or type(begin) is FunctionType)
+    readable = (is_known[0] or make is float.__new__ or is_readable(make), is_known[1] or type(begin) is FunctionType)
     if type(kind).__call__ is not type.__call__ or all(is_known) or not all(readable):
         return natively(kind, args, keywords)
     new = made(object.__new__(kind)) if is_known[0] else call(make, (kind, *args), keywords)
