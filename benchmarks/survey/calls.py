@@ -88,6 +88,9 @@ def _arguments(observed: Observed, call: Call) -> str:
 
 
 def _argument(value: Any, call: Call) -> str:
+    if type(value) is np.ma.MaskedArray and value.dtype.kind in "fc":
+        parts = _argument(value.data.copy(), call), _argument(np.ma.getmaskarray(value), call)
+        return "np.ma.array({}, mask={}, fill_value={!r}, copy=True)".format(*parts, value.fill_value.item())
     if moves(value):
         name = f"p{len(call.given)}"
         call.given[name] = _without_whole(value)
@@ -179,7 +182,7 @@ def total_of(plain: Any, name: str = "") -> Callable[[Any], Any]:
                 factor, finite, shape = weight
                 if np.shape(each) != shape:
                     raise ValueError("the result has another shape")
-                real = each
+                real = each = np.ma.filled(each, 0.0) if isinstance(each, np.ma.MaskedArray) else each
                 if np.iscomplexobj(each):
                     real = np.abs(each) if sizes else np.real(each) + 0.5 * np.imag(each)
                 value = value + np.sum(factor * (real if finite is None else np.where(finite, real, 0.0)))
