@@ -77,6 +77,20 @@ def test_names_are_the_public_ones():
 
 
 @pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: scipy.linalg.cossin(x, p=2, q=1, separate=True)[1], r"scipy.linalg.cossin is not.*svdvals"),
+        (lambda x: scipy.linalg.qz(x, np.eye(3))[0], r"scipy.linalg.qz is not.*eigvals"),
+        (lambda x: signal.spline_filter(x), r"scipy.signal.spline_filter is not.*scipy.ndimage.spline_filter"),
+        (lambda x: scipy.special.ellip_harm(5.0, 8.0, 1, 1, x[0, 0]), r"scipy.special.ellip_harm is not.*Nobody"),
+    ],
+)
+def test_what_is_not_recorded_is_named_with_the_cure(call, message):
+    with pytest.raises(TracingError, match=message + r"(.|\n)*@nodiff"):
+        yota.grad(lambda x: np.sum(call(x)), np.eye(3) + 2.0)
+
+
+@pytest.mark.parametrize(
     "function", [stats.pearsonr, signal.lfilter, np.einsum, np.interp, spatial.distance.cdist, min]
 )
 def test_each_rule_to_paste_parses(function):

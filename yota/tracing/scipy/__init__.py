@@ -14,6 +14,7 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     multivariate,
     ndimage,
     quadrature,
+    refused,
     scipy_linalg,
     sparse_sums,
     sparsetools,

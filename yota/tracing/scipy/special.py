@@ -256,12 +256,31 @@ def _parabolic(name: str, trace: Trace, v: Any, x: Any) -> Any:
     return np.stack(values), np.stack(slopes)
 
 
+def _inside(trace: Trace, name: str, z: Any) -> Any:
+    z = trace.traced(z).astype(float)
+    if not bool(np.all(np.abs(z) < 1)):
+        raise trace.unrecorded(f"scipy.special.{name} outside of -1 to 1", "Keep the argument inside.")
+    return z
+
+
+@records("scipy.special", "lqmn")
+def _associated_second_legendre(trace: Trace, m: Any, n: Any, z: Any) -> Any:
+    """By the recurrence over orders from those of order 0 and 1 (https://dlmf.nist.gov/14.10.E1)."""
+    z = _inside(trace, "lqmn", z)
+    degrees = np.arange(int(n) + 1).reshape(-1, *(1,) * z.ndim)
+    sine = np.sqrt(1 - z**2)
+    first, slopes = _second_legendre(trace, max(int(n), 1), z)
+    found = [first[: int(n) + 1], -sine * slopes[: int(n) + 1]]
+    for k in range(int(m)):
+        found.append(-2 * (k + 1) * z / sine * found[k + 1] - (degrees - k) * (degrees + k + 1) * found[k])
+    steps = [-(found[k + 1] + k * z / sine * found[k]) / sine for k in range(int(m) + 1)]
+    return np.stack(found[: int(m) + 1]), np.stack(steps)
+
+
 @records("scipy.special", "lqn")
 def _second_legendre(trace: Trace, n: Any, z: Any) -> Any:
     """By the recurrence, which is stable between -1 and 1."""
-    z = trace.traced(z).astype(float)
-    if not bool(np.all(np.abs(z) < 1)):
-        raise trace.unrecorded("scipy.special.lqn outside of -1 to 1", "Keep the argument inside.")
+    z = _inside(trace, "lqn", z)
     found = [np.arctanh(z), z * np.arctanh(z) - 1]
     for k in range(1, int(n)):
         found.append(((2 * k + 1) * z * found[k] - k * found[k - 1]) / (k + 1))
