@@ -154,6 +154,8 @@ def test_results_are_those_of_scipy():
 def test_what_has_no_derivative():
     with pytest.raises(DifferentiationError, match=r"scipy\.optimize\.brentq.*solution is zero"):
         yota.grad(lambda a: optimize.brentq(lambda x: (x - a) ** 3, 0, 1), 0.5)
+    with pytest.raises(DifferentiationError, match=r"brentq at .*:\d+ has no derivative here: it is infinite or no"):
+        yota.grad(lambda a: optimize.brentq(lambda x: x - np.sqrt(np.maximum(a, 0.0)), -1, 1), 0.0)
     with pytest.raises(DifferentiationError, match="Jacobian of the equations at the solution is singular"):
         yota.grad(lambda a: optimize.root(lambda x: [x[0] + x[1] - a, 2 * x[0] + 2 * x[1] - 2 * a], [1, 1]).x[0], 0.5)
     with pytest.raises(DifferentiationError, match="did not converge"):

@@ -143,6 +143,19 @@ def test_what_is_refused():
         yota.grad(lambda p: solve_ivp(lambda t, y: -p * y if y[0] > 0.5 else -y, (0, 2), [1.0]).y[0, -1], 1.0)
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("method", ["RK45", "BDF"])
+def test_a_derivative_that_is_no_number_is_an_error(method, target):
+    def emptied(k, start=0.0):
+        rate = lambda t, y: -k * np.sqrt(np.maximum(y, 0.0))
+        return solve_ivp(rate, (0, 1), [start], method=method, t_eval=[1.0], rtol=1e-8).y[0, 0]
+
+    with pytest.raises(DifferentiationError, match=r"solve_ivp at .*:\d+ has no derivative here: it is infinite or no"):
+        yota.value_and_grad(emptied, target=target)(1.0)
+    # Before it is empty, the level is (1 - k / 2) ** 2.
+    assert yota.value_and_grad(lambda k: emptied(k, 1.0), target=target)(1.0)[1] == pytest.approx(-0.5, rel=1e-4)
+
+
 def test_arrays_of_the_user_stay_writable_and_may_change():
     start, times = np.array([2.0]), np.array([0.5, 1.0])
     slope = yota.gradient(lambda rate: np.sum(decay(rate, start, (0, 2), times).y))

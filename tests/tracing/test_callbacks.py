@@ -132,6 +132,16 @@ def test_kinks_that_move():
     assert gradient[0] == pytest.approx(-0.4, rel=1e-6)
 
 
+def test_limits_that_meet():
+    def area(b):
+        return integrate.quad(lambda x: np.cos(x) * np.exp(b * x), 0.0, b)[0]
+
+    assert yota.value_and_grad(area)(0.0) == (0.0, 1.0)
+    # The series of the integral begins with b + b ** 3 / 3.
+    assert yota.hessian(area)(0.0) == 0.0
+    assert yota.grad(lambda b: integrate.quad(np.cos, b, 1.0)[0], 1.0)[1] == pytest.approx(-np.cos(1.0), rel=1e-14)
+
+
 def test_roots_by_elements():
     """A search that starts or ends at a root, whatever the arguments, has that root's slope all the same."""
     elementwise = pytest.importorskip("scipy.optimize.elementwise")

@@ -162,10 +162,15 @@ class Collocation(Scheme):
 
 
 def _slopes(tape: Tape, registry: Registry) -> Tape:
-    """The derivative of the right-hand side by the state, as a matrix; that of an analytic function if complex."""
+    """The derivative of the right-hand side by the state, as a matrix; that of an analytic function if complex.
+
+    It guides Newton's method only, and is zero where it is infinite or no number: SciPy refuses such matrices.
+    """
     found = jacobian(tape, registry, reverse, 1)
     builder = found.builder()
-    return builder.finish([builder.emit(primitive("conjugate"), found.outputs)])
+    matrix = builder.emit(primitive("conjugate"), found.outputs)
+    finite = builder.emit(primitive("isfinite"), (matrix,))
+    return builder.finish([builder.emit(primitive("where"), (finite, matrix, builder.constant(0.0)))])
 
 
 class ImplicitSteps(Steps):

@@ -16,6 +16,7 @@ from yota.ir.types import TensorType
 from yota.solvers.carried_arguments import written
 from yota.solvers.implicit import Solution, played
 from yota.solvers.solver_calls import Call, Calling, Path, solution_at
+from yota.transform.reverse.finite_slopes import checked
 from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
 _FEWEST = 64
@@ -218,7 +219,7 @@ class Steps(Calling):
             seeds[variable] = match(builder, adjoints[number], builder.types[variable])
         wrt = sorted({each for each in op.operands if each in at.active})
         found = scheme.reversed(tape, at.registry, seeds, own, wrt, at.reverse)
-        return [(each, match(builder, one, builder.types[each])) for each, one in found]
+        return checked(name, at, [(each, match(builder, one, builder.types[each])) for each, one in found])
 
 
 def at_numbers(function: Callable[..., Any]) -> Callable[..., Any]:

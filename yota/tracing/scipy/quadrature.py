@@ -144,8 +144,8 @@ def _quad(
 
 
 def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
-    if bool(a == b):
-        return 0.0 * (a if bool(np.isfinite(a)) else 1.0), 0.0
+    if bool(a == b) and not (bool(np.isfinite(a)) and is_tracer(b - a)):
+        return 0.0, 0.0
     if bool(a > b):
         value, error = _between(trace, function, b, a)
         return -value, error
