@@ -64,8 +64,26 @@ def of_places(x: Any) -> Any:
     return np.sum(np.where(x[0, 0] == 0, 0.0, out) ** 2) + np.sum(x[0] * x[1])
 
 
+def of_stacked(x: Any) -> Any:
+    """Two products of one quotient are overwritten together."""
+    quotient = x[0] / distance(x)
+    both = np.stack([1 + quotient * x[1], quotient * 3], axis=-1)
+    both[distance(x) == 0] = np.nan
+    return np.nansum(both**2)
+
+
+def of_sorted(x: Any) -> Any:
+    quotient = np.reshape(x[0] / distance(x), (3, 1))
+    both = np.stack([1 + quotient * 2, quotient * 3], axis=-1)
+    both[distance(x) == 0] = np.nan
+    return np.sum(np.sort(both, 0)[:2, 0] ** 2)
+
+
+FUNCTIONS = [of_one_array, of_a_row, at_a_mask, written_back, in_pieces, of_places, of_stacked, of_sorted]
+
+
 @pytest.mark.parametrize("target", ["numpy", "c"])
-@pytest.mark.parametrize("f", [of_one_array, of_a_row, at_a_mask, written_back, in_pieces, of_places])
+@pytest.mark.parametrize("f", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore:divide by zero:RuntimeWarning")
 def test_what_is_overwritten_has_no_part(f: Any, target: str) -> None:
     gradient = yota.gradient(f, target=target)(POINT)

@@ -120,7 +120,26 @@ def base_by_name(x):
     return np.asarray(Derived(x, "m") * 2.0).prod()
 
 
+class Rotated(np.ndarray):
+    """Made of a buffer, as NumPy's guide to subclasses shows."""
+
+    def __new__(cls, values):
+        given = np.asarray(values, float) * 2
+        new = super().__new__(cls, given.shape, float, given)
+        new.turns = 3
+        return new
+
+    def turned(self):
+        return np.sin(self) * self.turns
+
+
+def buffers(x):
+    plain = np.ndarray.__new__(np.ndarray, (2, 2), float, x * x)
+    return np.sum(Rotated(x).turned() * x) + plain[1, 0] * plain[0, 1]
+
+
 CASES = [
+    buffers,
     units,
     elements,
     reductions,

@@ -17,7 +17,7 @@ from yota.tracing.patch_targets import Type, has_attribute, is_instance
 from yota.tracing.patching import ABSENT
 from yota.tracing.rewriting.rewritten import RULES
 from yota.tracing.source_lines import caller
-from yota.tracing.subclassed import as_float, class_for
+from yota.tracing.subclassed import as_float, as_kind, class_for
 from yota.tracing.traced_text import Text
 from yota.tracing.writers import is_written_out
 
@@ -48,6 +48,17 @@ def _made_float(kind: Any, *args: Any) -> Any:
     """``float.__new__(kind, x)``, which subclasses of float call."""
     traced = len(args) == 1 and is_tracer(args[0])
     return as_float(kind, _float(*args)) if traced else float.__new__(kind, *map(_read, args))
+
+
+def _made_array(kind: Any, shape: Any, dtype: Any = float, buffer: Any = None, *args: Any, **keywords: Any) -> Any:
+    """``np.ndarray.__new__(kind, shape, dtype, buffer)``: all of a traced buffer in another shape."""
+    if not is_tracer(buffer):
+        return np.ndarray.__new__(kind, shape, dtype, buffer, *args, **keywords)
+    trace = buffer._trace
+    if args or keywords or np.dtype(dtype) != buffer.dtype or np.prod(shape, dtype=int) != buffer.size:
+        raise trace.refuse("an array of a part of a traced buffer is not recorded.", "Take a slice and a view.")
+    found = buffer._plain().reshape(shape)
+    return found if kind is np.ndarray else as_kind(trace, found, kind, None)
 
 
 def _complex(*args: Any, **keywords: Any) -> Any:
@@ -92,6 +103,7 @@ _KINDS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
 BUILT_IN: dict[Any, Callable[..., Any]] = {
     float: _float,
     float.__new__: _made_float,
+    np.ndarray.__new__: _made_array,
     complex: _complex,
     type: Type,
     Type: Type,

@@ -325,7 +325,10 @@ def _times(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool = Tr
     found = narrowed(builder, adjoint, partial, sharp=sharp)
     if found is not None:
         parts = [each for pair in found.pairs if (each := _times(builder, *pair, sharp=sharp)) is not None]
-        return found.whole(parts) if len(parts) == len(found.pairs) else None
+        if not parts:
+            return None
+        if len(parts) == len(found.pairs):
+            return found.whole(parts)
     value = builder.constants.get(partial)
     if isinstance(value, (int, float)) and value == -1:
         return builder.emit(primitive("negative"), (adjoint,))

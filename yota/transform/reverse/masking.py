@@ -20,6 +20,7 @@ _DEEPEST = 16
 """So many ops back an adjoint is looked at."""
 _PRODUCTS = (primitive("multiply"), primitive("negative"))
 """What takes adjoints from results to operands; the adjoint comes first."""
+_ADD = primitive("add")
 _MOVED = (AccessMap.RESHAPE, AccessMap.TRANSPOSE)
 
 
@@ -96,6 +97,8 @@ def narrowed(builder: TapeBuilder, adjoint: int, partial: int, *, sharp: bool) -
     if op.access is AccessMap.READ:
         part = _part(builder, adjoint)
         return None if part is None else Narrowed([(part.inner, partial)], lambda found: part.of(builder, found[0]))
+    if op.primitive is _ADD:
+        return _of_sum(builder, op, partial)
     if not _is_masked(builder, adjoint):
         return None
     if op.access is AccessMap.SCATTER:
@@ -121,20 +124,39 @@ def _is_unbounded(builder: TapeBuilder, variable: int) -> bool:
     return not all(np.all(np.isfinite(builder.constants[each])) for each in parts if each in builder.constants)
 
 
-def _is_masked(builder: TapeBuilder, variable: int) -> bool:
+def _is_masked(builder: TapeBuilder, variable: int, *, scattered: bool = True) -> bool:
     """Whether a variable is zero in known places: read at an index, chosen, or a product with such a variable."""
     for _ in range(_DEEPEST):
         op = builder.definition(variable)
         if op is None or not builder.types[variable].shape:
             return False
-        if op.access is AccessMap.SCATTER or choice(builder, variable) is not None:
+        if (scattered and op.access is AccessMap.SCATTER) or choice(builder, variable) is not None:
             return True
         if op.access is AccessMap.READ:
             return _part(builder, variable) is not None
+        if op.primitive is _ADD:
+            return all(_is_masked(builder, each, scattered=False) for each in op.operands)
         if op.access not in _MOVED and op.primitive not in _PRODUCTS:
             return False
         variable = op.operands[0]
     return False
+
+
+def _of_sum(builder: TapeBuilder, op: Op, partial: int) -> Narrowed | None:
+    """The product of each term of a sum, if all are chosen: what is zero in pieces needs a product for each piece."""
+    if not all(_is_masked(builder, each, scattered=False) for each in op.operands):
+        return None
+    found = [narrowed(builder, each, partial, sharp=True) for each in op.operands]
+    chosen = [each for each in found if each is not None]
+    if len(chosen) < len(found):
+        return None
+    first, second = chosen
+    count = len(first.pairs)
+
+    def whole(found: Sequence[int]) -> int:
+        return builder.emit(_ADD, (first.whole(found[:count]), second.whole(found[count:])))
+
+    return Narrowed([*first.pairs, *second.pairs], whole)
 
 
 def _part(builder: TapeBuilder, variable: int) -> Choice | None:
@@ -173,7 +195,7 @@ def _put(builder: TapeBuilder, array: int, read: Op, depth: int) -> int | None:
     op = builder.definition(array)
     if op is None or not depth:
         return None
-    if op.primitive is primitive("add"):
+    if op.primitive is _ADD:
         found = [_put(builder, each, read, depth - 1) for each in op.operands]
         return next((each for each in found if each), _NOTHING) if None not in found and _NOTHING in found else None
     if op.access is AccessMap.WRITE and len(op.operands) == 2:
