@@ -12,14 +12,13 @@ from typing import Any
 
 from yota.emit.c.dialect import CUDA, c_type
 from yota.emit.c.kernels import mentions
-from yota.emit.c.lines import block
 from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, inline_parts, preludes
 from yota.emit.cuda.scatter import MOST, flat_kernel, is_addition, over
 from yota.emit.cuda.threads import OPEN_BLOCKS, THREADS
 from yota.emit.language import filled, tabled
 from yota.emit.names import Names
 from yota.emit.python.formatting import wrapped
-from yota.emit.render import render
+from yota.emit.render import render, render_lines
 from yota.errors import ArgumentError
 from yota.ir.plain_text import docstring
 from yota.ir.tape import Op, Tape
@@ -95,42 +94,21 @@ def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: Names)
 
 
 def _triangular(corner: Triangle, arrays: Sequence[_Array], own: Names) -> list[str]:
-    """Each block goes through rows, and its threads through the columns of one."""
-    row, column, start = (own.fresh(each) for each in ("row", "column", "start"))
-    begin = own.fresh("begin") if corner.upper else ""
-    setup, end, place = _upper(corner, row, column, begin) if begin else _lower(corner, row, column, own)
-    counters = (row, column)
-    stores = [f"{each.varying.hint}[at] = {counters[each.corner[1]]};" for each in arrays if each.corner]
-    ahead, back = (f"{begin} + ", f" - {begin}") if begin else ("", "")
-    head = f"for (int64_t {column} = {ahead}(int)threadIdx.x; {end}; {column} += {THREADS})"
-    loop = block(head, [f"const int64_t at = {start} + {column}{back};", *stores])
-    outer = f"for (int64_t {row} = blockIdx.x; {row} < {corner.extent}; {row} += gridDim.x)"
-    return block(outer, [*setup, f"const int64_t {start} = {place};", *loop])
-
-
-def _upper(corner: Triangle, row: str, column: str, begin: str) -> tuple[list[str], str, str]:
-    """What a row's columns begin with, how they end, and how many elements there are in the rows before it."""
-    extent, beyond = corner.extent, corner.offset
-    edge = shifted(row, beyond)
-    setup = [f"const int64_t {begin} = {edge if beyond >= 0 else f'{edge} > 0 ? {edge} : 0'};"]
-    length, missing = (f"({shifted(extent, -beyond)})", row) if beyond > 0 else (extent, begin)
-    return setup, f"{column} < {extent}", f"{row} * {length} - {missing} * ({missing} - 1) / 2"
-
-
-def _lower(corner: Triangle, row: str, column: str, own: Names) -> tuple[list[str], str, str]:
-    """How a row's columns, the first of which is 0, end, and how many elements there are in the rows before it."""
-    extent, beyond = corner.extent, corner.offset
-    edge = shifted(row, beyond)
-    if beyond <= 0:
-        ends = [each if each == row else f"({each})" for each in (edge, shifted(row, beyond + 1))]
-        return [], f"{column} <= {edge}", f"{' * '.join(ends)} / 2"
-    short, left = own.fresh("short_rows"), own.fresh("left")
-    setup = [
-        f"const int64_t {short} = {extent} > {beyond + 1} ? {extent} - {beyond + 1} : 0;",
-        f"const int64_t {left} = {short} > {row} ? {short} - {row} : 0;",
-    ]
-    place = f"{row} * {extent} - {short} * ({short} + 1) / 2 + {left} * ({left} + 1) / 2"
-    return setup, f"{column} < {extent} && {column} <= {edge}", place
+    """Loops over rows, and over the columns of one that are in the triangle."""
+    words = ("row", "column", "start", *(("begin",) if corner.upper else ("short_rows", "left")))
+    named = {each: own.fresh(each) for each in words}
+    counters = (named["row"], named["column"])
+    edges = [shifted(counters[0], corner.offset + further) for further in (0, 1)]
+    return render_lines(
+        "cuda/triangle.cu.jinja",
+        corner=corner,
+        edge=edges[0],
+        both=" * ".join(map(factor, edges)),
+        length=shifted(corner.extent, -corner.offset),
+        stores=[(each.varying.hint, counters[each.corner[1]]) for each in arrays if each.corner],
+        threads=THREADS,
+        **named,
+    )
 
 
 class SizedInCuda(AllSizes):
