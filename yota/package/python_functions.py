@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from yota.emit.names import Names
 from yota.emit.numpy_literals import dtype_text
+from yota.emit.render import render_lines
 from yota.ir.inputs import Leaf
 from yota.ir.plain_text import docstring
 from yota.ir.specs import REST
@@ -38,7 +38,7 @@ class Function:
     parameters: str
     returns: str
     summary: str
-    documentation: tuple[str, ...]
+    documentation: Sequence[str]
     body: tuple[str, ...]
 
 
@@ -291,30 +291,21 @@ class FunctionWriter:
         given = (*self.parameters, *extra)
         header = ", ".join(f"{each.name}: {each.hint}" for each in given)
         sizes = [f"sizes: dict[str, {'Any' if self.rest else 'int'}] = {{}}"] if self.sizes and opening else []
-        documentation = _sections(given, results, operations, guarded=bool(self.subject.tape.guards))
+        documentation = render_lines(
+            "module/documentation.jinja",
+            given=[_documented(each) for each in given],
+            results=results,
+            shaped=any(each.type.shape for each in given),
+            guarded=bool(self.subject.tape.guards),
+            operations=operations,
+        )
         self.functions.append(Function(name, header, returns, summary, documentation, (*sizes, *body)))
 
 
-def _sections(
-    given: Sequence[Parameter], results: Sequence[tuple[str, str]], operations: str, *, guarded: bool
-) -> tuple[str, ...]:
-    """A docstring after its first line."""
-    lines = ["Parameters", "----------"] if given else []
-    for each in given:
-        lines.append(f"{each.name} : {described(each.type, each.shape).replace('ndarray', 'array_like', 1)}")
-        if each.source != each.name:
-            lines.append(f"    The function's {docstring(each.source)}.")
-    lines += ["", "Returns", "-------", *(f"{name} : {kind}" for name, kind in results)]
-    if given:
-        lines += ["", "Raises", "------", "TypeError"]
-        lines += ["    If an argument has another dtype and cannot be cast safely."]
-        shaped = any(each.type.shape for each in given)
-        lines += ["ValueError"] if shaped or guarded else []
-        lines += ["    If an argument has another shape."] if shaped else []
-        lines += ["    If a branch goes another way than the one recorded."] if guarded else []
-    if operations:
-        lines += ["", "Notes", "-----", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
-    return tuple(lines[1:] if lines[0] == "" else lines)
+def _documented(given: Parameter) -> tuple[str, str, str]:
+    """A parameter, what it may be, and what the function calls it if that is another name."""
+    kind = described(given.type, given.shape).replace("ndarray", "array_like", 1)
+    return given.name, kind, docstring(given.source) if given.source != given.name else ""
 
 
 def _in_shape(text: str, parameter: Parameter) -> str:
