@@ -132,10 +132,10 @@ def entry_of(index: Index, axis: int) -> tuple[int | Slice | _Marker, int]:
     raise IndexError(axis)
 
 
-def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of ``x[index]`` for an ``x`` of ``shape``; ``arrays`` are the shapes of the index arrays.
+def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]] = ()) -> tuple[int, ...]:
+    """Shape of ``x[index]``; ``arrays`` are the shapes of the index arrays.
 
-    >>> pattern_shape((GATHER, Slice(1, 3)), [(7,)], (4, 5))
+    >>> pattern_shape((GATHER, Slice(1, 3)), [(7,)])
     (7, 2)
     """
     front, inner = layout(index)

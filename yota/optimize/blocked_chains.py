@@ -81,7 +81,7 @@ class _Part:
 
     def _loop(self, op: Op) -> int:
         trips = self.chain.loops[op.result]
-        operands = [self[key] for key in keys_of(op, trips, self.tape, self.chain.shape)]
+        operands = [self[key] for key in keys_of(op, trips, self.chain.shape)]
         region = resized(trips.elements, self.chain.shape, self.size)
         found = self.builder.emit(LOOP, operands, {"region": region})
         count = len(region.body.outputs)
@@ -94,7 +94,7 @@ def role_of(type: TensorType, shape: Shape) -> str:
     return _ELEMENT if type.shape == shape else _WHOLE
 
 
-def keys_of(op: Op, trips: Trips, tape: Tape, shape: Shape) -> list[tuple[int, str]]:
+def keys_of(op: Op, trips: Trips, shape: Shape) -> list[tuple[int, str]]:
     """The operands of a loop over elements, with their roles."""
     region = trips.elements
     keys = []
@@ -151,7 +151,7 @@ class BlockedChain:
         found: dict[tuple[int, str], None] = {}
         for op in chain.ops:
             if op.regions:
-                found.update(dict.fromkeys(keys_of(op, chain.loops[op.result], tape, chain.shape)))
+                found.update(dict.fromkeys(keys_of(op, chain.loops[op.result], chain.shape)))
             elif op.access != AccessMap.ITEM:
                 found.update({(each, role_of(tape.types[each], chain.shape)): None for each in op.operands})
         return [key for key in found if key[0] not in chain.inside and not self._is_known(*key)]

@@ -264,7 +264,7 @@ def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, Slice] | None:
 
 def _piece(case: Case, index: Index, value: int) -> int:
     """A written value in the shape of the part that it fills, which keeps the axis of an integer."""
-    shape = pattern_shape(index, (), case.type.shape)
+    shape = pattern_shape(index)
     if case.type_of(value).shape != shape:
         value = case.make("broadcast_to", (value,), {"shape": shape})
     kept = tuple(as_slice(entry).count() for entry in index)
@@ -287,7 +287,7 @@ def _put_at_zeros(case: Case) -> int | None:
             continue
         filled = indices.index(index)
         piece = pieces.operands[filled]
-        if case.type_of(piece).shape != pattern_shape(index, (), case.type.shape) or not _agree(case, write, piece):
+        if case.type_of(piece).shape != pattern_shape(index) or not _agree(case, write, piece):
             continue
         whole = case.make("setitem", (write.operands[0], piece), write.static, case.type)
         rest = pieces.operands[:filled] + pieces.operands[filled + 1 :]

@@ -87,7 +87,7 @@ def _gathered_addition(
     spread = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     leading = all(entry is GATHER for entry in index[:count])
     usual = leading and takes_all(index[count:], shape[count:]) and type.shape == spread + shape[count:]
-    alike = type.shape == pattern_shape(index, [array.shape for _, array in arrays], shape) and call.rows is None
+    alike = type.shape == pattern_shape(index, [array.shape for _, array in arrays]) and call.rows is None
     if call.type.size and ":" in place and alike and not usual:
         places = f"np.arange({math.prod(shape)!s}).reshape({', '.join(map(str, shape))}){place}"
         return [f"np.add.at({out}.reshape(-1), {places}.reshape(-1), {text}.reshape(-1))"]

@@ -124,7 +124,7 @@ class _Fitting:
             entry, piece = entry_of(index, axis)
             if not isinstance(entry, Slice) or entry.step != 1 or entry.stop is None:
                 return None
-            if operand.shape != pattern_shape(index, (), self.result.shape) or operand.shape[piece] != self.extent:
+            if operand.shape != pattern_shape(index) or operand.shape[piece] != self.extent:
                 return None
             reads.append(piece)
         return Placement(axis if self.result.shape[axis] == self.extent else None, tuple(reads))

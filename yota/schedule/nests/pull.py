@@ -274,7 +274,7 @@ class Pull:
         piece, *arrays = op.operands
         known = [self.tape.constants.get(each) for each in arrays]
         shapes = [self.tape.types[each].shape for each in arrays]
-        total = pattern_shape(index, shapes, self.tape.types[op.result].shape)
+        total = pattern_shape(index, shapes)
         if (
             any(each is None for each in known)
             or any(each.terms for each in point)

@@ -68,7 +68,7 @@ def _is_whole(tape: Tape, op: Op) -> bool:
     value, result, index = tape.types[op.operands[1]], tape.types[op.result], op.keyword("index")
     if int(value.size) < SMALLEST or value.dtype != result.dtype or not is_basic(index):
         return False
-    return value.shape == pattern_shape(index, (), result.shape)
+    return value.shape == pattern_shape(index)
 
 
 def without_strides(tape: Tape) -> Tape:

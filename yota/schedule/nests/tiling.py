@@ -117,7 +117,7 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
     if adds:
         (index,) = op.keyword("indices")
         arrays = [tape.types[each].shape for each in op.operands[1:]]
-        shape = pattern_shape(index, arrays, tape.types[variable].shape)
+        shape = pattern_shape(index, arrays)
     size = math.prod(shape)
     if size == 0:
         raise UnreachableError

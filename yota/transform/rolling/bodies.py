@@ -77,7 +77,7 @@ class Looping:
             return self._row(key, type, lambda: self._read(op, source, numbers))
         if op.access == AccessMap.WRITE and self._only_writes(number, operands, numbers):
             row = self._operand(operands[1])
-            shape = pattern_shape(index, (), type.shape)
+            shape = pattern_shape(index)
             if self.body.types[row].shape != shape:
                 row = self.body.emit(primitive("broadcast_to"), (row,), {"shape": shape})
             self.written[number] = row, numbers
