@@ -484,3 +484,15 @@ def test_reshaped_views_by_strides_are_copies_where_numpys_are(made):
     x = np.arange(24.0)
     for one, other in zip(yota.trace(late, x)[0], late(x), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_windows_that_are_sliced_later_are_not_all_made():
+    def f(x):
+        every = np.lib.stride_tricks.sliding_window_view(x, 100)
+        some = every[::50]
+        return float(x[0]) * np.sum(some**2)
+
+    x = np.sin(np.arange(2000.0) + 1)
+    tape = yota.itrace(f, x)[1]
+    assert max(tape.types[op.result].size for op in tape.ops) <= 100 * 39
+    assert yota.gradcheck(f, x, directions=1)

@@ -15,6 +15,7 @@ from yota.tracing.rewriting.effects import enters, is_own, made, writes
 from yota.tracing.rewriting.operator_rules import iterate
 from yota.tracing.rewriting.rewritten import RULES, rule
 from yota.tracing.traced_text import joined, texts_in
+from yota.tracing.views import UNREAD
 
 RULES["made"] = made
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
@@ -25,7 +26,8 @@ def named(value: Any, name: str) -> Any:
     """``value``; the variable of the tape that holds it has the user's name for it, unless it has one."""
     if is_tracer(value):
         trace = current()
-        if trace is not None and value._trace is trace:
+        # A view that nobody has read yet may never be, as all windows of an array of which some are taken.
+        if trace is not None and value._trace is trace and value._variable != UNREAD:
             variable = value._current()
             if trace.builder.definition(variable) is not None:
                 trace.builder.names.setdefault(variable, name)
