@@ -365,6 +365,18 @@ def test_what_the_language_lacks_is_refused_by_name(f: Any, specs: dict[str, str
         yota.generate(f, specs, target="javascript", effort="quick")
 
 
+@pytest.mark.parametrize("spec", ["float64[N]", "float64[3]"])
+def test_notes_tell_names_of_the_file_itself(spec: str) -> None:
+    def f(status, END):
+        return np.sum(status**2) * np.sum(END)
+
+    for target, names in (("fortran", ["status_1", "end_1"]), ("javascript", []), ("cuda", ["status_1", "end"])):
+        module = yota.generate(f, [spec, spec], target=target)
+        renamed = [note.split()[3] for note in module.notes if " is called " in note]
+        assert renamed == names
+        assert all(name in str(module) for name in names)
+
+
 def test_a_self_test_is_refused() -> None:
     with pytest.raises(ArgumentError, match="self_test=True is not for target"):
         yota.generate(himmelblau, {"x": "float64[2]"}, target="javascript", self_test=True)

@@ -33,7 +33,7 @@ from yota.package.request import (
     reference_of,
     summary,
 )
-from yota.package.signature import is_renamed
+from yota.package.signature import renamed
 from yota.package.size_checks import TooSmallError, proved
 from yota.package.size_recordings import sized
 from yota.package.subject import source_of, subject_of
@@ -180,9 +180,7 @@ def _proved(
     subjects = found.subjects if found else (subject_of(flat, wrt),)
     writer = FunctionWriter(title, summary(call.function), found, subjects, name_of_rest(call), strict)
     writer.fill(request.wanted, self_test=request.self_test)
-    notes = [f"{visible(request.wish)!r} is called {title} in the module"] if title != request.wish else []
-    renamed = [each for each in writer.parameters if is_renamed(each.name, each.source)]
-    notes += [f"{visible(each.source)} is called {each.name} in the module" for each in renamed]
+    notes = renamed(request.wish, title, {each.name: each.source for each in writer.parameters}, "module")
     text = assembled(writer, request)
     for ranked in [call.with_axes(axes(count)) for count in _RANKS] if call.open else [call]:
         if call.open or ranked.dimensions():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yota.emit.names import Names, identifier
 from yota.emit.numpy_literals import dtype_text
 from yota.emit.python.numpy_calls import python_type
 from yota.ir.inputs import Leaf
+from yota.ir.plain_text import visible
 from yota.ir.specs import REST
 from yota.ir.types import TensorType, type_of
 
@@ -57,9 +58,16 @@ def wish_of(leaf: Leaf) -> str:
     return f"x{wish}" if identifier(wish).startswith("_") else wish
 
 
-def is_renamed(name: str, source: str) -> bool:
-    """Whether a parameter could not keep the name of its ``source``, an argument or a field of one."""
-    return name != re.sub(r"[.\[]", "_", source).translate({ord("]"): None, ord("'"): None})
+def renamed(wish: str, title: str, sources: Mapping[str, str], place: str = "file") -> list[str]:
+    """Notes for the user where the function, or a parameter, could not keep its name.
+
+    sources: what each parameter is, an argument or a field of one.
+    """
+    notes = [f"{visible(wish)!r} is called {title} in the {place}"] if title != wish else []
+    for name, source in sources.items():
+        if name != re.sub(r"[.\[]", "_", source).translate({ord("]"): None, ord("'"): None}):
+            notes.append(f"{visible(source)} is called {name} in the {place}")
+    return notes
 
 
 def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:

@@ -91,6 +91,10 @@ class FileWriter:
         """The check of the function that gives value and gradient."""
         raise NotImplementedError
 
+    def sources(self) -> dict[str, str]:
+        """What each parameter of the function is."""
+        return {each.name: each.source for each in self.inputs}
+
     def names(self, function: str, *known: str) -> Names:
         """Names for a function, beside its parameters."""
         return self.language.names(function, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs), *known])

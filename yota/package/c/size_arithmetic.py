@@ -140,21 +140,18 @@ class _Speller:
             return self._chosen(self._masked(tree, at), one, other)
         if name == "np.where":
             one, other = (self.element(each, at, kind) for each in given[1:])
-            return self._chosen(self._condition(given[0], at, kind), one, other)
+            return self._chosen(self._condition(given[0], at), one, other)
         raise self._unknown(tree)
 
     def _chosen(self, condition: Spelled, one: str, other: str) -> Spelled:
         return self.language.applied("where", _REAL, condition, one, other)
 
-    def _condition(self, tree: ast.expr, at: Sequence[str], kind: np.dtype[Any]) -> Spelled:
-        """What a choice goes by: a mask of ones and zeros, or a comparison of whole numbers."""
-        mask = tree.left if isinstance(tree, ast.Compare) else tree
-        while isinstance(mask, ast.Call) and isinstance(mask.func, ast.Attribute) and mask.func.attr == "astype":
-            mask = mask.func.value
-        if isinstance(mask, ast.Call) and ast.unparse(mask.func) in _MASKS:
-            return self._masked(mask, at)
+    def _condition(self, tree: ast.expr, at: Sequence[str]) -> Spelled:
+        """What a choice goes by: where a mask of ones and zeros is 1, or a comparison of whole numbers."""
         if not isinstance(tree, ast.Compare):
-            return self.element(tree, at, kind)
+            raise self._unknown(tree)
+        if isinstance(tree.left, ast.Call) and ast.unparse(tree.left.func) in _MASKS:
+            return self._masked(tree.left, at)
         text = self.element(tree.left, at, _WHOLE)
         name = "less" if isinstance(tree.ops[0], ast.Lt) else "equal"
         return self.language.applied(name, _WHOLE, text.within(SUM), self.whole(tree.comparators[0]))

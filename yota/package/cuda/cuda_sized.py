@@ -37,6 +37,7 @@ from yota.package.c.size_arithmetic import (
 )
 from yota.package.cuda.cuda_functions import FURTHER, FromSizes, FunctionWriter, written
 from yota.package.request import Request, flattened, further_axes, headline, reference_of
+from yota.package.signature import renamed
 from yota.package.size_recordings import Sized
 from yota.package.varying import Varying
 from yota.schedule.nests.index_patterns import gathered_extents, index_arrays
@@ -214,7 +215,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         summary=f"{headline(request.wanted)} of {docstring(reference_of(request))}, with the kernels of {stem}.cu.",
         code=code.replace('"""', "'''"),
     )
-    notes = [f"{request.wish!r} is called {title} in the files"] if title != request.wish else []
+    notes = renamed(request.wish, title, found.sources(), "files")
     return {f"{stem}.cu": code, f"{stem}.py": module}, tuple(notes)
 
 
