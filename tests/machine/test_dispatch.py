@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import gc
 import pickle
 import types
@@ -121,6 +122,36 @@ def test_a_function_that_is_one_of_scipys_is_called_itself() -> None:
         assert beta(2.0, 3.0) == scipy.special.beta(2.0, 3.0)
         assert turned(2.0, 3.0) == scipy.special.jv(3.0, 2.0)
     assert beta.forms[0][0] is scipy.special.beta and turned.forms[0][0] is not scipy.special.jv
+
+
+@needs_compiler
+def test_numpy_code_has_errors_ignored_during_a_call_alone() -> None:
+    square: Any = yota.lambdify(sympy.Symbol("x"), sympy.Symbol("x") ** 2, target="numpy")
+    with np.errstate(over="raise"):
+        for _ in range(4):
+            assert np.all(square(np.full(100, 1e200)) == np.inf)
+        assert square.direct_calls and np.geterr()["over"] == "raise"
+
+
+@needs_compiler
+def test_a_context_variable_is_set_during_a_call_alone() -> None:
+    variable = contextvars.ContextVar("variable", default=0)
+
+    def plain(x: float) -> int:
+        if x < 0:
+            raise KeyError(variable.get())
+        return variable.get()
+
+    def function(x: float) -> int:
+        raise AssertionError
+
+    function.within = plain, variable, 5  # type: ignore[attr-defined]
+    dispatcher = quick(len)
+    offer(dispatcher, "one", Form(function, ((float,),), (), None, ()))
+    assert (dispatcher(1.0), variable.get()) == (5, 0)
+    with pytest.raises(KeyError, match="5"):
+        dispatcher(-1.0)
+    assert variable.get() == 0
 
 
 class Kind:

@@ -95,7 +95,8 @@ def _as_offered(form: Form) -> tuple[Any, ...]:
         (_CHECKS.index(kind.removeprefix("equal_")), owner, *(_packed(values) if kind in ("form", "bytes") else values))
         for kind, owner, *values in form.checks
     )
-    return form.function, kinds, form.captured, form.arrangement and _numbered(form.arrangement), checks
+    function, *context = getattr(form.function, "within", (form.function,))
+    return function, kinds, form.captured, form.arrangement and _numbered(form.arrangement), checks, *context
 
 
 def _numbered(part: tuple[str, Any]) -> tuple[int, Any]:
