@@ -534,6 +534,17 @@ def test_results_are_structures_of_arguments_numbers_and_what_is_computed(target
     close(yota.jacobian(yota.lambdify(x, [x, x**2, 1]))(3.0), [1.0, 6.0, 0.0])
 
 
+@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=needs_compiler)])
+def test_results_for_pythons_numbers_are_pythons_numbers(target: str) -> None:
+    f: Any = yota.lambdify((x, y), [x**2, x / y, sqrt(x), x * y**1.5, 1 / (x - y) ** 2], target=target)
+    for _ in range(3):
+        found = f(4.0, 4.0)
+        assert found == [16.0, 1.0, 2.0, 32.0, np.inf] and {*map(type, found)} == {float}
+    assert {*map(type, f(np.float64(4.0), np.float64(4.0)))} == {np.float64}
+    single = f(np.float32(4.0), np.float32(4.0))
+    assert {*map(type, single)} == {np.float32}
+
+
 def test_strict_lambdify_has_the_bits_of_numpy() -> None:
     expression = x * y * x + x * z * y + sin(x * y)
     f = yota.lambdify((x, y, z), expression, target="numpy", strict=True)

@@ -103,7 +103,7 @@ class Prepared:
             return None
         count = len(gradient.tape.outputs)
         outputs = [("output", number) for number in range(count)]
-        call: Callable[..., Any] | None = (_ufunc(gradient.tape) or self.root.call) if count else None
+        call: Callable[..., Any] | None = (sole_ufunc(gradient.tape) or self.root.call) if count else None
         if arranged == ("tuple", (*outputs[:1], ("tuple", (*outputs[1:],)))) and (split := split_form(call)):
             call, arranged = split, None
         elif arranged == (outputs[0] if count == 1 else ("tuple", (*outputs,))):
@@ -321,7 +321,7 @@ def _parts(values: Sequence[Any]) -> Iterator[Any]:
             yield value
 
 
-def _ufunc(tape: Tape) -> Callable[..., Any] | None:
+def sole_ufunc(tape: Tape) -> Callable[..., Any] | None:
     """The function of SciPy's that is all that a tape does, in the order of its inputs."""
     op = tape.ops[0] if len(tape.ops) == 1 else None
     if op is None or op.static or not (op.semantics.ufunc and op.semantics.quiet):
