@@ -152,6 +152,8 @@ def _full_like(
 ) -> Any:
     sizes = np.shape(a) if shape is None else shape
     kind = getattr(a, "dtype", None) or np.asarray(a).dtype
+    if subok and is_tracer(a) and isinstance(a, np.ma.MaskedArray):
+        raise trace.refuse("numpy.full_like of a masked array is not recorded.", "Add to numpy.zeros_like(...).")
     return _full(trace, sizes, fill_value, kind if dtype is None else dtype)
 
 

@@ -70,6 +70,11 @@ class Subclassed(Tracer):
         return self._like(array)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method in ("outer", "at") and isinstance(self, np.ma.MaskedArray):
+            raise self._trace.refuse(
+                f"numpy.{ufunc.__name__}.{method} of a masked array is not recorded.",
+                f"Use numpy.ma.{ufunc.__name__}, or the arrays .data and .mask.",
+            )
         out = kwargs.get("out", ())
         everything = (*inputs, *(out if isinstance(out, tuple) else (out,)))
         if any(
