@@ -192,6 +192,19 @@ def test_ops_by_what_each_point_has(name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_a_derivative_with_a_target_is_recorded_from_its_source(target: str) -> None:
+    points = np.random.default_rng(3).normal(size=(3, 4))
+
+    def loss(x: Any) -> Any:
+        return np.sum((CUBE[:, np.argsort(x)] @ x) ** 2)
+
+    found = batch(yota.gradient(loss, target=target))(points)
+    for x, slopes in zip(points, found, strict=True):
+        differences = [(loss(x + step) - loss(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+        np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("axis", [0, -1])
 def test_no_points_have_no_results(axis: int, target: str) -> None:
     """A function that fails at zero and at one shows that no such point is made up."""

@@ -60,6 +60,11 @@ class Derived:
         self.__doc__ = f"The {what} of {self.__name__}." if what else function.__doc__
         self.__wrapped__ = function
 
+    @property
+    def behind(self) -> Derived:
+        """The callable itself, which its dispatcher gives too."""
+        return self
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The result for these arguments."""
         return self._call(*args, **kwargs)

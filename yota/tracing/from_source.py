@@ -121,7 +121,7 @@ def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ..
     parts = {name: _replaced(value, change, within) for name, value in vars(function).items() if callable(value)}
     if all(value is vars(function)[name] for name, value in parts.items()):
         return function
-    found = object.__new__(kind)
+    found = object.__new__(type(getattr(function, "behind", function)))
     vars(found).update({**vars(function), **parts})
     return found
 
