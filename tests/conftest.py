@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from collections.abc import Generator
+from typing import Any
 
 import hypothesis
 import pytest
+from _pytest.doctest import DoctestModule
 
 # How long an example takes decides nothing.
 hypothesis.settings.register_profile("yota", deadline=None)
@@ -28,6 +31,22 @@ def pytest_configure() -> None:
     from yota.run.machine import compiler
 
     compiler._FLAGS = ("-O0", *compiler._FLAGS[1:])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collect no garbage meanwhile: what is imported stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
+    """Search no test file for doctests: there are none, and the search looks at every object of a module."""
+    return [each for each in (yield) if not isinstance(each, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:

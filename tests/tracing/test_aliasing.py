@@ -171,6 +171,26 @@ def drawn(kind: str) -> list[tuple[tuple[int, ...], str]]:
     return [*dict.fromkeys([*some, *every, ((4, 1), "F"), ((), "C"), ((0, 4), "C")])]
 
 
+def may_share(form: str) -> bool:
+    """Whether what a call gives lies where its operand does, for any shape and layout."""
+    for shape, layout in drawn(""):
+        y = array(shape, layout)
+        for each in plain(form, y) or []:
+            # Of no elements, none lies anywhere.
+            if isinstance(each, np.ndarray) and (np.may_share_memory(each, y) or (y.size and not each.size)):
+                return True
+            if not isinstance(each, np.ndarray | np.generic):
+                return True
+    return False
+
+
+def drawn_for(forms: list[str]) -> list[tuple[tuple[int, ...], str]]:
+    """Shapes and layouts for calls that no table tells about: those of copies where NumPy always copies."""
+    few = drawn("copy")
+    called = any(plain(form, array(*each)) for form in forms for each in few)
+    return few if called and not any(map(may_share, forms)) else drawn("")
+
+
 def calls(text: str) -> list[str]:
     return [each for each in (" ".join(part.split()) for part in text.split(";")) if each]
 
@@ -289,7 +309,7 @@ def faults(part: int) -> list[str]:
         forms = [each for each in forms if each not in UNSPECIFIED]
         if kind == "copy":
             forms = [each for each in forms if any(plain(each, array(*one)) for one in drawn(kind))][:1]
-        for form, (shape, layout) in itertools.product(forms, drawn(kind)):
+        for form, (shape, layout) in itertools.product(forms, drawn(kind) if kind else drawn_for(forms)):
             y = array(shape, layout)
             results = plain(form, y)
             if (
