@@ -40,7 +40,9 @@ class Limits(Carried):
         for number, each in enumerate(self._constraints):
             value, *ends = map(_array, _parts(each)(x))
             value = np.ravel(value)
-            plain = hasattr(each, "A") and not is_traced([each.A, each.lb, each.ub])
+            matrix: Any = getattr(each, "A", None)
+            held = matrix.data if hasattr(matrix, "toarray") else matrix
+            plain = matrix is not None and not is_traced([held, each.lb, each.ub])
             self.rows.add(f"element {{}} of constraints[{number}]", value.size, plain)
             for column, found in zip(columns, (value, *ends), strict=True):
                 column.append(np.broadcast_to(found, value.shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -140,6 +141,8 @@ class Function(Carried):
     """
 
     inner: Inner
+    _matrix = ""
+    """The class of scipy.sparse that it gives; it is recorded as an array."""
 
     def __init__(self, inner: Inner, function: Callable[..., Any], *, several: bool = False) -> None:
         self.inner, self.function, self._several = inner, function, several
@@ -154,7 +157,7 @@ class Function(Carried):
         """See `Carried.state`."""
         parameters = None if self._signature is None else self._signature.parameters.values()
         named = parameters and [(each.name, int(each.kind)) for each in parameters]
-        return {"branches": self.branches, "_name": self._name, "_signature": named}
+        return {"branches": self.branches, "_name": self._name, "_signature": named, "_matrix": self._matrix}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Any:
@@ -168,11 +171,12 @@ class Function(Carried):
         """The function, where what it reads has these values; those of the trace that runs, for None."""
 
         def call(*given: Any) -> Any:
-            return self.found(given, self.inner.values() if values is None else values)[1]
+            result = self.found(given, self.inner.values() if values is None else values)[1]
+            return getattr(importlib.import_module("scipy.sparse"), self._matrix)(result) if self._matrix else result
 
         # `curve_fit` counts the parameters.
         call.__name__, call.__signature__ = self._name, self._signature  # type: ignore[attr-defined]
-        if values is None or len(self.branches) != 1:
+        if values is None or len(self.branches) != 1 or self._matrix:
             return call
         (branch,) = self.branches
         known, code, kinds = [values[place] for place in branch.places], branch.code(), branch.kinds
@@ -219,6 +223,8 @@ class Function(Carried):
     def _recorded(self, trace: Trace, given: Sequence[Any], kinds: tuple[Any, ...]) -> Branch:
         def flat(*values: Any) -> Any:
             found = self.function(*values)
+            if hasattr(found, "toarray"):
+                self._matrix, found = type(found).__name__, found.toarray()
             inner = current()
             assert inner is not None
             return tuple(map(inner.traced, found)) if self._several else inner.traced(found)

@@ -204,7 +204,9 @@ def _covariance(rest: Any, rows: Any) -> Any:
     return _absolute(rest, rows) * (np.sum(rest**2) / more)
 
 
-def _recorded(call: Call, place: Path, bounds: Any = None, constraints: Sequence[Any] = (), **attributes: Any) -> Any:
+def recorded_minimum(
+    call: Call, place: Path, bounds: Any = None, constraints: Sequence[Any] = (), **attributes: Any
+) -> Any:
     """The result of a call, with traced values in it."""
     if call.is_placed("f_scale"):
         raise call.trace.unrecorded(f"{call.name} with traced f_scale", "Scale the function.")
@@ -217,46 +219,20 @@ def _recorded(call: Call, place: Path, bounds: Any = None, constraints: Sequence
 
 
 @calls_back("scipy.optimize", "minimize")
-def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
+def minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    """The result of a call of ``minimize``, with traced values in it."""
     original = sys.modules["scipy.optimize"].minimize
     call = Call(trace, original, args, keywords, ["fun", "jac", "hess", "hessp", "constraints"])
     # Other methods take bounds and constraints with a warning, and leave them out.
     method = str(call.given["method"]).lower()
     constraints = [] if method in (*_FREE, *_BOUNDED) else listed(call.given["constraints"])
-    return _recorded(call, ("x",), None if method in _FREE else pair(call.given["bounds"]), constraints)
+    return recorded_minimum(call, ("x",), None if method in _FREE else pair(call.given["bounds"]), constraints)
 
 
 @calls_back("scipy.optimize", "minimize_scalar")
 def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].minimize_scalar, args, keywords, ["fun"])
-    return _recorded(call, ("x",), call.given["bounds"])
-
-
-@calls_back("scipy.optimize", "fmin_slsqp", "fmin_cobyla", named=True)
-def _unrecorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    raise trace.unrecorded(f"scipy.optimize.{name}", "Use minimize.")
-
-
-_CALLED = {
-    name: called
-    for names, called in {
-        "fmin fmin_powell fminbound brent golden": ["func"],
-        "fmin_bfgs fmin_cg fmin_ncg": ["f", "fprime", "fhess", "fhess_p"],
-        "fmin_l_bfgs_b fmin_tnc": ["func", "fprime"],
-    }.items()
-    for name in names.split()
-}
-"""Parameters that are functions."""
-
-
-@calls_back("scipy.optimize", *_CALLED, named=True)
-def _old(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
-    """What records a function that gives the minimum, and more where that is asked for."""
-    call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, _CALLED[name])
-    several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
-    several = several or call.arguments.get("retall")
-    ends = (call.given["x1"], call.given["x2"]) if "x1" in call.given else pair(call.given.get("bounds"))
-    return _recorded(call, (0,) if several else (), ends)
+    return recorded_minimum(call, ("x",), call.given["bounds"])
 
 
 @calls_back("scipy.optimize", "least_squares")
@@ -267,13 +243,13 @@ def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
         raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
     measured = {("cost",): _cost} if loss == "linear" else {}
     ends, scale = _both(call.given["bounds"]), call.arguments["f_scale"]
-    return _recorded(call, ("x",), ends, squares=loss, scale=scale, measured=measured)
+    return recorded_minimum(call, ("x",), ends, squares=loss, scale=scale, measured=measured)
 
 
 @calls_back("scipy.optimize", "leastsq")
 def _leastsq(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].leastsq, args, keywords, ["func", "Dfun"])
-    return _recorded(call, (0,), squares="linear", measured={(1,): _absolute, (2, "fvec"): _same})
+    return recorded_minimum(call, (0,), squares="linear", measured={(1,): _absolute, (2, "fvec"): _same})
 
 
 @calls_back("scipy.optimize", "curve_fit")
@@ -298,7 +274,7 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
 
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
     measured = {(1,): _absolute if given.arguments["absolute_sigma"] else _covariance, (2, "fvec"): _same}
-    return _recorded(call, (0,), _both(call.given["bounds"]), squares="linear", measured=measured)
+    return recorded_minimum(call, (0,), _both(call.given["bounds"]), squares="linear", measured=measured)
 
 
 def _both(bounds: Any) -> Any:
@@ -324,7 +300,7 @@ def _linear(trace: Trace, name: str, place: Path, measured: Any, args: Any, keyw
     matrix = matrix if hasattr(matrix, "format") else trace.traced(matrix)
     call = Call(trace, original, args, keywords, [], before=lambda x: matrix @ x - right)
     ends = _both(call.given.get("bounds", (0.0, np.inf)))
-    return _recorded(call, place, ends, squares="linear", measured=measured)
+    return recorded_minimum(call, place, ends, squares="linear", measured=measured)
 
 
 _GLOBAL = ("differential_evolution", "dual_annealing", "basinhopping", "shgo", "brute", "direct")

@@ -116,7 +116,9 @@ class Call(Carried):
         return {**found, "args": ()} if isinstance(constraint, dict) else found
 
     def _placed(self, value: Any) -> Any:
-        """``value`` with a place for each traced value in it."""
+        """``value`` with a place for each traced value in it; a sparse matrix that holds some is an array."""
+        if hasattr(value, "toarray") and is_traced(value.data):
+            value = value.toarray()
         if is_tracer(value):
             self.others.append(value)
             return Operand(len(self.others) - 1)
