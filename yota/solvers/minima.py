@@ -27,6 +27,7 @@ from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse, zeros_like
 from yota.transform.reverse.equation_systems import jacobian, jacobian_rows
+from yota.transform.reverse.finite_slopes import checked
 from yota.transform.reverse.implicit_functions import Implicit
 from yota.transform.reverse.tape_parts import Reversal, emitted, match, taped
 
@@ -124,7 +125,8 @@ class Minimum(Calling):
             constant=frozenset(settled),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )
-        return implicit.adjoints(at.called(self.name), at)
+        name = at.called(self.name)
+        return checked(name, at, implicit.adjoints(name, at))
 
     def _equation(
         self, branches: Sequence[Branch], at: Reversal, measured: Mapping[Path, Callable[..., Any]]

@@ -16,6 +16,7 @@ from yota.solvers.implicit import Solution
 from yota.solvers.solver_calls import Call, Calling, Path, recorded
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
+from yota.transform.reverse.finite_slopes import checked
 from yota.transform.reverse.implicit_functions import Implicit
 from yota.transform.reverse.tape_parts import Reversal, match
 from yota.transform.sparse.dependence import pattern
@@ -60,7 +61,8 @@ class Root(Calling):
             constant=frozenset(self.zero),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
-        return implicit.adjoints(at.called(self.name), at)
+        name = at.called(self.name)
+        return checked(name, at, implicit.adjoints(name, at))
 
 
 def _is_diagonal(tape: Tape) -> bool:

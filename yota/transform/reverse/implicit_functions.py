@@ -12,7 +12,6 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.rules.algebras.emitted import Static, expand
 from yota.rules.language.model import Rule
 from yota.transform.reverse.equation_systems import divided
-from yota.transform.reverse.finite_slopes import checked
 from yota.transform.reverse.tape_parts import Reversal, emitted, match
 
 
@@ -75,7 +74,7 @@ class Implicit:
                 # The solution stays where it is, if it is a regular one: the check is part of the zero.
                 rest[0] = _nothing(builder, weight, wrt[0])
             found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
-        return checked(name, at, [(each, match(builder, total, builder.types[each])) for each, total in found])
+        return [(each, match(builder, total, builder.types[each])) for each, total in found]
 
 
 def equation_adjoints(rule: Rule, at: Reversal) -> list[tuple[int, int]]:
