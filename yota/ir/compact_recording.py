@@ -24,6 +24,8 @@ _FEWEST = 1024
 """Ops that repeat from which on they are kept as columns."""
 _PATIENCE = 8192
 """Ops of a pattern after which another way to record it may be worth its time."""
+_LATE = 12_288
+"""Variables after which, without a pattern too."""
 _NEVER = sys.maxsize
 _result = attrgetter("result")
 _KINDS = {type: kind for kind, type in NUMBERS.items()}
@@ -249,9 +251,11 @@ class Recorder(TapeBuilder):
         """The place in the pattern of what may come next."""
         self._repeating = Repeating((), ())
         self.alarm: Callable[[], None] | None = None
-        """What is called where a pattern has been there for long."""
+        """What is called where a pattern has been there for long, or the recording has become long without one."""
         self._due = _NEVER
         """The number of variables at which that is."""
+        self._late = _LATE
+        """The number of variables at which it is called without a pattern."""
 
     def emit(
         self, primitive: Primitive, operands: Iterable[int], static: Keywords = (), type: TensorType | None = None
@@ -276,6 +280,9 @@ class Recorder(TapeBuilder):
         tail.append(Op(result, primitive, operands, static, self.location))
         if self.looks and len(tail) >= self._next:
             self._look()
+        if result >= self._late and self.alarm is not None:
+            self._late *= 2
+            self.alarm()
         return result
 
     def follow(self, place: _Place, operands: tuple[int, ...], static: Any) -> int:

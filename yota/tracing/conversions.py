@@ -58,6 +58,8 @@ class FirstRun:
     """Whether what only prints or logs is left out, for it was done."""
     may_draw = True
     """Whether random numbers may be drawn."""
+    selects = False
+    """Whether decisions by traced values become selections."""
 
     def __init__(self, trace: Trace, positions: Sequence[Position]) -> None:
         self._ops = [op.primitive for op in trace.builder.ops]

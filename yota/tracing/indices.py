@@ -154,6 +154,14 @@ def affine(builder: TapeBuilder, variable: int) -> _Affine | None:
     return None if left is None or right is None else combined(left, right)
 
 
+def only_counts(builder: TapeBuilder, variable: int) -> bool:
+    """Whether a number depends on the number of the trip alone."""
+    if variable in builder.constants or variable == builder.inputs[0].variable:
+        return True
+    op = builder.definition(variable)
+    return op is not None and all(only_counts(builder, each) for each in op.operands)
+
+
 def _affine_operand(builder: TapeBuilder, variable: int) -> _Affine | None:
     value = builder.constants.get(variable)
     if value is None:
@@ -194,6 +202,7 @@ def is_written(tracer: Tracer, index: Any, value: Any) -> bool:
     is_alone = (
         current() is trace
         and not trace.finished
+        and not trace.branch
         and not trace.is_constant(variable)
         and id(tracer) not in trace.reshaped
         # None of its views is alive.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from yota.errors import ArgumentError, TracingError
 from yota.ir.callables import name_of
 from yota.ir.catalog import primitive
-from yota.ir.indexing import to_numpy
+from yota.ir.indexing import pattern_shape, to_numpy
 from yota.ir.infer import sample
 from yota.ir.inputs import Input, Leaf, spelled
 from yota.ir.location import where
@@ -31,6 +32,10 @@ from yota.tracing.results import ResultForm, taken_apart
 from yota.tracing.rewriting import traced_loops
 from yota.tracing.trace import Trace
 
+_SMALL = 1024
+"""Elements of an array up to which trips that write few of them carry all."""
+_PART = 8
+"""The part of the elements of a larger array, one of so many, that trips write at least."""
 __all__ = ["fori", "scan", "while_loop"]
 
 
@@ -169,18 +174,22 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: A
     return _Recorder("while_loop", body, lambda index, carry, row: (body(carry), None), x, condition=condition).run()[0]
 
 
-def _conditional(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: Any) -> Any:
+_Moved: TypeAlias = Callable[[], dict[int, int]]
+
+
+def _conditional(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: Any, moved: _Moved) -> Any:
     """A ``while`` of the user's."""
-    recorder = _Recorder(
-        "while", body, lambda index, carry, row: (body(carry), None), x, condition=condition, checked=True
-    )
-    return recorder.run()[0]
+    trip = lambda index, carry, row: (body(carry), None)  # noqa: E731
+    return _Recorder("while", body, trip, x, condition=condition, checked=True, moved=moved).run()[0]
 
 
-def _counted(n: int, body: Callable[[Any, Any], Any], x: Any, written: Collection[int] = ()) -> Any:
+def _counted(n: int, body: Callable[[Any, Any], Any], x: Any, moved: _Moved = dict) -> Any:
     """A ``for`` of the user's over a range."""
     trip = lambda index, carry, row: (body(index, carry), None)  # noqa: E731
-    return _Recorder("for", body, trip, x, count=n, checked=True, written=written).run()[0]
+    found, failures = _Recorder("for", body, trip, x, count=n, checked=True, moved=moved).run()
+    if any(bool(np.any(each)) for each in failures):
+        raise TracingError("a trip raises an error")
+    return found
 
 
 def _mapped(n: int, function: Callable[[Any], Any]) -> Any:
@@ -229,7 +238,7 @@ class _Recorder:
     trip: takes the number of the trip, what is carried and a row; gives what is carried, and what is stacked.
     rows, form: arrays of which each trip reads a row, and how a row is put together.
     checked: whether to refuse a trip that does not do the same when it is recorded again.
-    written: numbers of the carried arrays of which trips write rows in place.
+    moved: gives the numbers of the carried arrays into which a trip wrote, with those that they have after it.
     """
 
     what: str
@@ -241,7 +250,7 @@ class _Recorder:
     count: Any = None
     condition: Callable[[Any], Any] | None = None
     checked: bool = False
-    written: Collection[int] = ()
+    moved: Callable[[], dict[int, int]] = dict
 
     def run(self) -> tuple[Any, Any]:
         """What is carried at the end, and what is stacked."""
@@ -256,6 +265,7 @@ class _Recorder:
         carries = values[: len(self.initial)]
         counted = self.condition is None and trace.varies(self.count)
         self.most = sys.maxsize if counted or self.condition is not None else max(int(self.count), 1)
+        known = trace.builder.count
         for _ in range(3):
             tape, outer, form = self._recorded(trace, carries, firsts)
             changed = self._settled(tape, carries)
@@ -272,11 +282,16 @@ class _Recorder:
             else trace.apply(primitive("astype"), (each,), {"dtype": np.dtype(value.dtype)})
             for each, variable, value in zip(self.initial, given, carries, strict=False)
         ]
+        moved = self.moved()
+        new = map(trace.builder.definition, range(known + 1, trace.builder.count + 1))
+        # What a trip reads of arrays from outside may have been read there.
+        self.read = {*map(trace.lift, outer), *(each for op in new if op is not None for each in op.operands)}
         arrays: list[tuple[int, Any, Sequence[Place]]] = []
         if not counted and self.condition is None:
             self.trips = max(int(self.count), 0)
-            tape, arrays = self._without_written(trace, tape, initial, outer)
+            tape, arrays = self._without_written(trace, tape, initial, outer, moved)
             tape = self._with_rows(tape, outer, len(initial))
+        self._check_written(trace, tape, moved)
         operands = [trace.lift(each) for each in (*initial, *self.rows, *outer)]
         region = self._region(trace, tape, len(initial), counted)
         if counted:
@@ -294,7 +309,31 @@ class _Recorder:
                 array[self._at(place)] = next(rows)
         for number, array, _ in reversed(arrays):
             last.insert(number, array)
+        self._write(last, moved)
         return self.carried.filled(last[: len(self.initial)]), ys
+
+    def _check_written(self, trace: Trace, tape: Tape, moved: dict[int, int]) -> None:
+        """Refuse arrays into which trips write that have other names, or of which they write little."""
+        if self.condition is not None and any(number != after for number, after in moved.items()):
+            raise TracingError("trips exchange arrays, and their number is not known")
+        for number, after in moved.items():
+            array = self.initial[number]
+            others = [each for place, each in enumerate(self.initial) if place != number]
+            if array._base is not None or _is_shared(trace, array, self.read, others):
+                raise TracingError("a trip writes an array that has other names")
+            if array.size > _SMALL and _writes_little(tape, tape.inputs[1 + number].variable, tape.outputs[after]):
+                raise TracingError("a trip writes little of a large array")
+
+    def _write(self, last: list[Any], moved: dict[int, int]) -> None:
+        """Write what the arrays hold after the loop."""
+        values = [*last]
+        for number in moved:
+            cycle = [number]
+            while moved[cycle[-1]] != number:
+                cycle.append(moved[cycle[-1]])
+            place = cycle[self.trips % len(cycle)] if len(cycle) > 1 else number
+            last[place] = self.initial[number]
+            last[place][...] = values[place]
 
     def _with_rows(self, tape: Tape, outer: list[Any], carries: int) -> Tape:
         """Reads of arrays from outside at the number of the trip become rows, whose adjoints are rows too."""
@@ -315,17 +354,19 @@ class _Recorder:
         return slice(found.start, stop, found.step), *to_numpy(place.tail, ())
 
     def _without_written(
-        self, trace: Trace, tape: Tape, initial: list[Any], outer: list[Any]
+        self, trace: Trace, tape: Tape, initial: list[Any], outer: list[Any], moved: dict[int, int]
     ) -> tuple[Tape, list[tuple[int, Any, Sequence[Place]]]]:
-        """A body that gives rows in the place of the arrays that trips write; these, with the places of the rows."""
+        """A body that gives rows in the place of arrays whose rows trips write; these, with the places of the rows."""
         found: list[tuple[int, Any, Sequence[Place]]] = []
-        read = [*outer]
-        for number in sorted(self.written, reverse=True):
-            made = stacked(tape, number, len(initial), self.trips)
+        for number in sorted((each for each in moved if moved[each] == each), reverse=True):
+            try:
+                made = stacked(tape, number, len(initial), self.trips)
+            except TracingError:
+                continue
             array = initial.pop(number)
-            is_shared = any(_is_view(trace, each, array) for each in read) or id(array) in map(_root, initial)
-            if array._base is not None or is_shared:
+            if array._base is not None or _is_shared(trace, array, self.read, initial):
                 raise TracingError("a trip writes an array that has other names")
+            del moved[number]
             initial += [array[(place.shift, *to_numpy(place.tail, ()))] for place in made.first]
             outer.append(array)
             tape = made.tape
@@ -354,6 +395,7 @@ class _Recorder:
             # A trip may write into what it is given.
             tests = [] if self.condition is None else [self.condition(carry)]
             after, y = self.trip(index, carry, row)
+            y = self._failures() if self.checked and y is None else y
             found: list[Any] = []
             self._refuse_structure(taken_apart(self.what, after, found))
             forms.append(taken_apart(self.what, y, found))
@@ -373,6 +415,14 @@ class _Recorder:
                 )
         tape, arrays = _without_arrays(replace(tape, guards=()))
         return tape, [*found.outer.values(), *arrays], forms[-1]
+
+    def _failures(self) -> tuple[Any, ...]:
+        """Whether a trip of the user's raises an error, by each of the conditions for that."""
+        trace = current()
+        assert trace is not None
+        if trace.failures and self.condition is not None:
+            raise TracingError("a trip of a loop of unknown length may raise an error")
+        return tuple(trace.failures)
 
     def _refuse_structure(self, found: ResultForm) -> None:
         before, after = list(self.carried.paths()), list(found.paths())
@@ -402,15 +452,30 @@ class _Recorder:
         return found
 
 
-def _is_view(trace: Trace, value: Any, array: Any) -> bool:
-    """Whether a value that is traced may share memory with an array, by what made it."""
-    variable, of, builder = trace.lift(value), trace.lift(array), trace.builder
-    while variable != of:
-        op = builder.definition(variable)
-        if op is None or not builder.types[variable].shape or op.access not in VIEWS | {AccessMap.READ}:
+def _is_shared(trace: Trace, array: Any, read: Collection[int], others: Sequence[Any]) -> bool:
+    """Whether some of what a trip reads or carries besides shares memory with an array."""
+    return any(_is_view(trace, each, trace.lift(array)) for each in read) or id(array) in map(_root, others)
+
+
+def _is_view(trace: Trace, variable: int, array: int) -> bool:
+    """Whether a variable may share memory with an array, by what made it."""
+    while variable != array:
+        op = trace.builder.definition(variable)
+        if op is None or not trace.builder.types[variable].shape or op.access not in VIEWS | {AccessMap.READ}:
             return False
         variable = op.operands[0]
     return True
+
+
+def _writes_little(tape: Tape, array: int, last: int) -> bool:
+    """Whether ops that make ``last`` of an array write but a small part of its elements."""
+    shape, written = tape.types[array].shape, 0
+    for op in tape.ops:
+        if op.access == AccessMap.WRITE and op.operands[0] == array:
+            arrays = [tape.types[each].shape for each in op.operands[2:]]
+            written += math.prod(pattern_shape(op.keyword("index"), arrays, shape))
+            array = op.result
+    return array == last and written < math.prod(shape) // _PART
 
 
 def _root(value: Any) -> int:

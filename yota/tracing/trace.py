@@ -44,6 +44,8 @@ _LARGE = 1 << 16
 """Bytes from which the concrete value of an array is freed once nothing in the program refers to it."""
 _SWEPT = 1 << 28
 """Bytes of new arrays after which such values are looked for."""
+_MANY_GUARDS = 64
+"""Decisions after which a loop is looked for that takes one in each trip."""
 _OF_VALUES = (ArithmeticError, np.linalg.LinAlgError)
 """Exceptions that tell of the values of operands."""
 _COMPILED = (BuiltinFunctionType, np.ufunc)
@@ -104,6 +106,12 @@ class Trace:
         """What records the decisions that the function takes on sizes; None if nothing does."""
         self.trips = 0
         """The most trips of the loop of which one is recorded, with its number as the first input; 0 without a loop."""
+        self.branch = 0
+        """The first variable of a branch that is recorded, which may not write what was there before; 0 outside."""
+        self.path: list[Any] = []
+        """The conditions of the branches that are recorded, one in the other."""
+        self.failures: list[Any] = []
+        """Conditions in which a trip raises an error."""
         self.rolls = False
         """Whether ops that repeat may become loops."""
         self.strides: dict[int, tuple[int, ...]] = {}
@@ -435,6 +443,8 @@ class Trace:
         if not self.is_constant(variable):
             self.builder.location = self.seen.here()
             self.builder.guard(variable, number, kind, signs=signs)
+            if len(self.builder.guards) == _MANY_GUARDS and self.builder.alarm is not None:
+                self.restart_in_loop()
 
     def rearranged(self, variable: int, value: Any) -> int:
         """Another variable for the same elements, whose concrete ``value`` lies otherwise in memory."""

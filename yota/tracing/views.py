@@ -75,9 +75,19 @@ def read(tracer: Tracer, index: Any) -> Any:
     return trace.wrap(result._variable, value[()]) if isinstance(value, np.ndarray) else result
 
 
+def _is_from_before(tracer: Tracer, trace: Trace) -> bool:
+    """Whether an array was there before the branch that is recorded, and is not the branch's own to write."""
+    while tracer._base is not None:
+        tracer = tracer._base
+    own = trace.first_run.own if trace.first_run is not None else ()
+    return tracer._variable < trace.branch and id(tracer) not in own
+
+
 def _refuse_outer(tracer: Tracer) -> None:
-    """Refuse to write from a loop's body into an array of the trace around it."""
+    """Refuse to write from a loop's body, or a branch of one, into an array from outside of it."""
     inner = current()
+    if inner is tracer._trace and inner.branch and _is_from_before(tracer, inner):
+        raise inner.refuse("a branch writes into an array from outside of it.", "Write the choice with np.where.")
     if inner is not None and inner is not tracer._trace and inner.trips:
         raise inner.refuse(
             "a trip of a loop writes into an array from outside of it, which would count once.",

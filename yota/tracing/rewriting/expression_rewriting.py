@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from yota.tracing.rewriting.branch_rewriting import nested
 from yota.tracing.rewriting.rewriter import (
     COMPARISONS,
     OPERATORS,
@@ -182,7 +183,7 @@ def _definition(rewriter: Rewriter, part: Any, body: list[Any]) -> Any:
 
 def function_body(rewriter: Rewriter, part: Any, owner: str | None) -> list[Any]:
     """The statements of a function."""
-    found = rewriter.within(part, owner, part.body)
+    found = rewriter.within(part, owner, nested(part.body, ast.Return) if rewriter.selects else part.body)
     if part.args.kwarg is not None:
         noted = placed(ast.Expr(rule("made", load(part.args.kwarg.arg))), part.args.kwarg)
         found.insert(ast.get_docstring(part, clean=False) is not None, noted)

@@ -9,7 +9,11 @@ from typing import Any
 from yota.errors import TracingError
 from yota.ir.callables import Derived
 from yota.tracing.current import current
-from yota.tracing.rewriting import statement_rules, traced_comprehensions  # noqa: F401  (they register rules)
+from yota.tracing.rewriting import (  # noqa: F401  (they register rules)
+    statement_rules,
+    traced_branches,
+    traced_comprehensions,
+)
 from yota.tracing.rewriting.call_rules import call
 from yota.tracing.rewriting.definition import Unreadable, definition_of
 from yota.tracing.rewriting.rewritten import deep

@@ -21,32 +21,28 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from yota.tracing.rewriting.branch_rewriting import LEAVING, contains, decided, nested, of_variables, taken
 from yota.tracing.rewriting.rewriter import Rewriter, load, placed, rebuilt, rewrites, rule, store
+from yota.tracing.rewriting.scopes import bound_in
 from yota.tracing.rewriting.statement_rewriting import assign
-
-LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Try, ast.With)
-
 
 _DEEPEST = 2
 """Loops around a loop up to which it may be recorded as one: the body of each is written twice."""
 
 
-def _contains(part: ast.AST, kinds: tuple[type[ast.AST], ...]) -> bool:
-    return any(isinstance(each, kinds) for each in ast.walk(part))
-
-
 @rewrites(ast.While)
 def _while(rewriter: Rewriter, part: ast.While) -> list[Any]:
-    leaving = _exit_of(part)
+    leaving = exit_of(part)
     if leaving is not None:
         before, after = _around(part, leaving)
         names = _assigned(rewriter, leaving.test, [*after, *before])
         if names is not None:
             return _with_exit(rewriter, part, leaving, names)
-    names = None if part.orelse else _assigned(rewriter, part.test, part.body)
+    trip = nested(part.body, ast.Continue)
+    names = None if part.orelse else _assigned(rewriter, part.test, trip)
     if names is None:
         return [rebuilt(rewriter, part)]
-    begin, loop = _trips(rewriter, part, part.test, part.body, [], names)
+    begin, loop = _trips(rewriter, part, part.test, trip, [], names)
     ends = placed(ast.If(ast.UnaryOp(ast.Not(), rewriter.test(part.test)), [ast.Break()], []), part.test)
     body = [*_recorded(rewriter, loop, names, [ast.Break()]), ends, *rewriter.every(part.body)]
     return [*begin, ast.While(ast.Constant(True), body, [])]
@@ -54,38 +50,61 @@ def _while(rewriter: Rewriter, part: ast.While) -> list[Any]:
 
 @rewrites(ast.For)
 def _for(rewriter: Rewriter, part: ast.For) -> list[Any]:
-    leaving = _exit_of(part)
+    leaving = exit_of(part)
     if leaving is not None and isinstance(part.target, ast.Name):
         before, after = _around(part, leaving)
         names = _assigned(rewriter, leaving.test, [*after, *before])
         if names is not None and part.target.id not in names and part.target.id in rewriter.scope.local:
             return _with_exit(rewriter, part, leaving, names)
-    if isinstance(part.target, ast.Name):
-        names = _assigned(rewriter, ast.Constant(False), part.body)
-        if names is not None and part.target.id not in names and part.target.id in rewriter.scope.local:
-            written = sorted(set(_written(part)) - set(names))
-            if rewriter.scope.local.issuperset(written):
-                return _counted(
-                    rewriter, part, {**names, part.target.id: True, **dict.fromkeys(written, True)}, written
-                )
+    targets = bound_in([placed(ast.Assign([part.target], ast.Constant(None)), part)])
+    names = _assigned(rewriter, ast.Constant(False), nested(part.body, ast.Continue))
+    if names is not None and targets and targets.isdisjoint(names) and is_of_names(part.target):
+        written = set(_written(part)) - set(names)
+        if rewriter.scope.local.issuperset((*targets, *written)):
+            return _counted(rewriter, part, {**names, **dict.fromkeys(sorted(written), True)})
     return [_over(rewriter, part, rewriter.iterated(part.iter), rewriter.every(part.body))]
+
+
+def is_of_names(target: ast.expr) -> bool:
+    """Whether an assignment sets variables alone."""
+    return all(isinstance(each, (ast.Name, ast.Tuple, ast.List, ast.Store)) for each in ast.walk(target))
 
 
 def _written(part: ast.For) -> Iterator[str]:
     """The variables that hold arrays into which trips write."""
     for each in ast.walk(part):
-        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and isinstance(each.value, ast.Name):
+        is_stored = isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)
+        if (is_stored or (isinstance(each, ast.keyword) and each.arg == "out")) and isinstance(each.value, ast.Name):
             yield each.value.id
 
 
-def _counted(rewriter: Rewriter, part: ast.For, names: dict[str, bool], written: Sequence[str]) -> list[Any]:
+def _counted(rewriter: Rewriter, part: ast.For, names: dict[str, bool]) -> list[Any]:
     """A ``for`` that ends by itself alone."""
-    number = part.target.id  # type: ignore[attr-defined]
-    begin, loop = _trips(rewriter, part, None, part.body, [], names, number, written)
-    last = [ast.Expr(_method(loop, "stop")), ast.Continue()]
-    body = [*_recorded(rewriter, loop, names, last), *rewriter.every(part.body)]
-    values = placed(_method(loop, "over", rewriter.rewrite(part.iter)), part.iter)
-    return [*begin, _over(rewriter, part, values, body)]
+    number = part.target.id if isinstance(part.target, ast.Name) else rewriter.new("item")
+    names = {**names, number: True}
+    values = load(number)
+    first = [] if isinstance(part.target, ast.Name) else [placed(ast.Assign([part.target], values), part.target)]
+    begin, loop = _trips(rewriter, part, None, [*first, *nested(part.body, ast.Continue)], [], names, number)
+    last = [*rewriter.every(first), ast.Expr(_method(loop, "stop")), ast.Continue()]
+    body = [*rewriter.every(first), *_recorded(rewriter, loop, names, last), *rewriter.every(part.body)]
+    if not first:
+        body.insert(0, placed(ast.Expr(rule("named", load(number), ast.Constant(number))), part.target))
+    over = placed(_method(loop, "over", _items(rewriter, part.iter)), part.iter)
+    return [*begin, ast.For(store(number), over, body, rewriter.every(part.orelse))]
+
+
+def _items(rewriter: Rewriter, part: ast.expr) -> Any:
+    """What a loop runs over."""
+    if not is_of_items(part):
+        return rewriter.rewrite(part)
+    assert isinstance(part, ast.Call)
+    return rule("items", rewriter.rewrite(part.func), *(_items(rewriter, each) for each in part.args))
+
+
+def is_of_items(part: ast.expr) -> bool:
+    """Whether values are numbered, reversed or taken side by side."""
+    is_plain = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.args and not part.keywords
+    return is_plain and part.func.id in ("enumerate", "reversed", "zip")  # type: ignore[attr-defined]
 
 
 @rewrites(ast.AsyncFor)
@@ -105,13 +124,13 @@ def _over(rewriter: Rewriter, part: ast.For | ast.AsyncFor, values: Any, body: l
     return type(part)(target, values, [*first, *body], rewriter.every(part.orelse))
 
 
-def _exit_of(part: ast.For | ast.While) -> ast.If | None:
+def exit_of(part: ast.For | ast.While) -> ast.If | None:
     """The one way out of ``while True``, or of the trips of a ``for``: an ``if`` among its statements."""
-    found = [each for each in part.body if _contains(each, LEAVING)]
+    found = [each for each in part.body if contains(each, LEAVING)]
     leaving = found[0] if len(found) == 1 else None
     if not isinstance(leaving, ast.If) or leaving.orelse or not isinstance(leaving.body[-1], (ast.Break, ast.Return)):
         return None
-    if _contains(leaving.test, LEAVING) or any(_contains(each, LEAVING) for each in leaving.body[:-1]):
+    if contains(leaving.test, LEAVING) or any(contains(each, LEAVING) for each in leaving.body[:-1]):
         return None
     endless = isinstance(part, ast.For) or (isinstance(part.test, ast.Constant) and part.test.value is True)
     return leaving if endless else None
@@ -151,7 +170,6 @@ def _trips(
     last: Sequence[ast.stmt],
     names: dict[str, bool],
     number: str = "",
-    written: Sequence[str] = (),
 ) -> tuple[list[Any], str]:
     """Statements that make the functions of one trip and the loop of them, and the variable that holds it.
 
@@ -165,31 +183,21 @@ def _trips(
         if number and test is not None
         else []
     )
-    rewriter.depth += 1 if test is None else _DEEPEST
+    selects, deeper = rewriter.selects, 1 if test is None else _DEEPEST
+    rewriter.depth, rewriter.selects = rewriter.depth + deeper, True
     statements = [*rewriter.every(first), *advance, *rewriter.every(last)]
-    tested = None if test is None else _together(rewriter, test)
-    rewriter.depth -= 1 if test is None else _DEEPEST
+    tested = None if test is None else decided(rewriter, test)
+    rewriter.depth, rewriter.selects = rewriter.depth - deeper, selects
     after = ast.Tuple(list(map(load, names)), ast.Load())
     needed = frozenset(name for name, is_needed in names.items() if is_needed)
     leaves = isinstance(part, ast.For) or test is not part.test
-    told: list[Any] = [tuple(names), needed, number, leaves, (part.lineno, part.end_lineno), tuple(written)]
+    told: list[Any] = [tuple(names), needed, number, leaves, (part.lineno, part.end_lineno)]
     asked: Any = ast.Constant(None) if tested is None else load(condition)
     return [
-        *([] if tested is None else [_of_variables(condition, names, step, [ast.Return(tested)])]),
-        _of_variables(trip, names, step, [*statements, ast.Return(after)]),
+        *([] if tested is None else [of_variables(condition, names, [ast.Return(tested)], step)]),
+        of_variables(trip, names, [*statements, ast.Return(after)], step),
         ast.Assign([store(loop)], rule("loop", asked, load(trip), *map(ast.Constant, told))),
     ], loop
-
-
-def _of_variables(name: str, names: Iterable[str], step: str, body: list[Any]) -> Any:
-    """A function of the variables that trips assign, and of the step of the loop."""
-    given = ast.arguments([], [ast.arg(".given"), ast.arg(step)], None, [], [], None, [])
-    return ast.FunctionDef(name, given, [_taken(names, ".given"), *body], [], None)
-
-
-def _taken(names: Iterable[str], held: str) -> Any:
-    """``[names] = held``."""
-    return ast.Assign([ast.List(list(map(store, names)), ast.Store())], load(held))
 
 
 def _method(held: str, name: str, *args: Any) -> Any:
@@ -200,23 +208,16 @@ def _recorded(rewriter: Rewriter, loop: str, names: Iterable[str], last: list[An
     """``if`` the rest was recorded as a loop: take the variables after it, and go on with ``last``."""
     found = rewriter.new("recorded")
     is_there = ast.Compare(load(found), [ast.IsNot()], [ast.Constant(None)])
-    return [ast.Assign([store(found)], _method(loop, "recorded")), ast.If(is_there, [_taken(names, found), *last], [])]
-
-
-def _together(rewriter: Rewriter, test: Any) -> Any:
-    """A condition of which all parts are computed."""
-    if isinstance(test, ast.BoolOp):
-        name = "logical_and" if isinstance(test.op, ast.And) else "logical_or"
-        return rule(name, *(_together(rewriter, each) for each in test.values))
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return rule("logical_not", _together(rewriter, test.operand))
-    return rewriter.rewrite(test)
+    return [
+        ast.Assign([store(found)], _method(loop, "recorded")),
+        ast.If(is_there, [taken(names, load(found)), *last], []),
+    ]
 
 
 def _assigned(rewriter: Rewriter, test: ast.expr, statements: Sequence[ast.stmt]) -> dict[str, bool] | None:
     """The names that trips assign, and whether they are read elsewhere; None if trips may do anything else."""
     inside = [*ast.walk(test), *(each for statement in statements for each in ast.walk(statement))]
-    stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    stored = bound_in([ast.Expr(test), *statements])
     tests = [*ast.walk(test)]
     joined = any(isinstance(each, ast.BoolOp) for each in tests)
     fits = (

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
+from typing import Any
 
+from yota.tracing.methods import is_tracer
+from yota.tracing.rewriting.branch_rewriting import LEAVING, nested
 from yota.tracing.rewriting.definition import Definition, definition_of_code
 from yota.tracing.rewriting.expression_rewriting import is_of_all
-from yota.tracing.rewriting.loop_rewriting import LEAVING
+from yota.tracing.rewriting.loop_rewriting import exit_of, is_of_items, is_of_names
 from yota.tracing.source_lines import users
 
 
@@ -21,7 +24,8 @@ def is_in_loop(frame: FrameType | None) -> bool:
     for each in users(frame, inside=True):
         definition = definition_of_code(each.f_code, each.f_globals)
         if definition is not None:
-            if any(map(_may_write, ast.walk(definition.tree))):
+            variables = each.f_locals
+            if any(_may_write(part, variables) for part in ast.walk(definition.tree)):
                 return False
             found = found or any(map(_only_computes, _around(definition, each.f_lineno)))
     return found
@@ -30,7 +34,7 @@ def is_in_loop(frame: FrameType | None) -> bool:
 def _around(definition: Definition, line: int) -> Iterator[ast.AST]:
     """Loops and expressions around a line."""
     for part in ast.walk(definition.tree):
-        if isinstance(part, (ast.For, ast.Call)) and part.lineno <= line <= (part.end_lineno or 0):
+        if isinstance(part, (ast.For, ast.While, ast.Call)) and part.lineno <= line <= (part.end_lineno or 0):
             yield part
 
 
@@ -38,15 +42,23 @@ def _only_computes(part: ast.AST) -> bool:
     """Whether trips may be recorded as one: they go on to the end, and assign to names alone."""
     if isinstance(part, ast.Call):
         return is_of_all(part)
-    assert isinstance(part, ast.For)
-    over = part.iter
-    is_range = isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range"
-    within = [*ast.walk(part)]
-    return (
-        is_range
-        and isinstance(part.target, ast.Name)
-        and not any(isinstance(each, LEAVING) or (_is_stored_in(each) and not _is_of_name(each)) for each in within)
+    assert isinstance(part, (ast.For, ast.While))
+    leaving = exit_of(part)
+    statements = [each for each in nested(part.body, ast.Continue) if each is not leaving]
+    within = [*ast.walk(ast.Module(statements, []))]
+    may_loop = isinstance(part, ast.While) or (is_of_names(part.target) and _may_have_numbers(part.iter))
+    return may_loop and not any(
+        isinstance(each, LEAVING) or (_is_stored_in(each) and not _is_of_name(each)) for each in within
     )
+
+
+def _may_have_numbers(over: ast.expr) -> bool:
+    """Whether what a loop runs over may be a range or an array, or several side by side."""
+    if is_of_items(over):
+        return all(map(_may_have_numbers, over.args))  # type: ignore[attr-defined]
+    if isinstance(over, ast.Call):
+        return isinstance(over.func, ast.Name) and over.func.id == "range"
+    return isinstance(over, (ast.Name, ast.Attribute, ast.Subscript, ast.Constant))
 
 
 def _is_stored_in(part: ast.AST) -> bool:
@@ -57,10 +69,18 @@ def _is_of_name(part: ast.AST) -> bool:
     return isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)
 
 
-def _may_write(part: ast.AST) -> bool:
+def _may_write(part: ast.AST, variables: Mapping[str, Any]) -> bool:
     """Whether a statement may write what is not the function's own, and would not write the same once more."""
     if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
-        return not (isinstance(part.value.func, ast.Name) and part.value.func.id == "print")
+        called = part.value
+        prints = isinstance(called.func, ast.Name) and called.func.id == "print"
+        return not (prints or any(each.arg == "out" and _is_traced(each.value, variables) for each in called.keywords))
     if isinstance(part, (ast.Global, ast.Nonlocal)):
         return True
-    return isinstance(part, ast.AugAssign) and _is_stored_in(part.target)
+    if not (isinstance(part, ast.AugAssign) and _is_stored_in(part.target)):
+        return False
+    return not (isinstance(part.target, ast.Subscript) and _is_traced(part.target.value, variables))
+
+
+def _is_traced(part: ast.expr, variables: Mapping[str, Any]) -> bool:
+    return isinstance(part, ast.Name) and is_tracer(variables.get(part.id))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import functools
 import inspect
 import operator
 from collections.abc import Callable
@@ -199,8 +198,3 @@ for _name in SIGNS.values():
     RULES[_name] = BUILT_IN[vars(operator)[_name]] = _unary(_name, vars(operator)[_name])
 for _name, _other in _REFLECTED.items():
     RULES[_name] = BUILT_IN[vars(operator)[_name]] = _binary(_name, vars(operator)[_name], _other)
-RULES.update(
-    logical_not=np.logical_not,
-    logical_and=lambda *values: functools.reduce(np.logical_and, values),
-    logical_or=lambda *values: functools.reduce(np.logical_or, values),
-)

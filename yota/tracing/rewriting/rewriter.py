@@ -45,6 +45,8 @@ class Rewriter:
     scopes: list[Scope] = field(default_factory=list)
     depth: int = 0
     """Number of loops of which this is one trip."""
+    selects: bool = False
+    """Whether decisions by traced values become selections."""
     _count: int = 0
 
     @property

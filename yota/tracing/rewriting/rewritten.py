@@ -16,6 +16,7 @@ from yota.tracing.bytecode import nested
 from yota.tracing.current import current
 from yota.tracing.implementations import Form, registering
 from yota.tracing.rewriting import (  # noqa: F401  (they register how parts are rewritten)
+    branch_rewriting,
     loop_rewriting,
     statement_rewriting,
 )
@@ -41,8 +42,9 @@ def rule(*names: str) -> Callable[[Form], Form]:
 
 def from_source(function: FunctionType) -> FunctionType:
     """A Python function of the user's as its source says it, rewritten."""
-    code = function.__code__
-    made, rules = _code(code, definition_of(function))
+    code, trace = function.__code__, current()
+    selects = trace is not None and trace.first_run is not None and trace.first_run.selects
+    made, rules = _code(code, definition_of(function), selects)
     held = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     cells = tuple(held[name] if cell is None else cell for name, cell in zip(made.co_freevars, rules, strict=True))
     found = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, cells)
@@ -50,19 +52,19 @@ def from_source(function: FunctionType) -> FunctionType:
     return found
 
 
-_codes: dict[int, tuple[CodeType, Definition, CodeType, list[CellType | None]]] = {}
+_codes: dict[tuple[int, bool], tuple[CodeType, Definition, CodeType, list[CellType | None]]] = {}
 
 
-def _code(code: CodeType, definition: Definition) -> tuple[CodeType, list[CellType | None]]:
+def _code(code: CodeType, definition: Definition, selects: bool) -> tuple[CodeType, list[CellType | None]]:
     """The rewritten code, and cells with the rules among its free variables."""
-    known = _codes.get(id(code))
+    known = _codes.get((id(code), selects))
     if known is None or known[1] is not definition:
         try:
-            made = _compiled(code, definition)
+            made = _compiled(code, definition, selects)
         except RecursionError:
             made = code  # an expression as deep as Python itself takes it runs as it is
         rules = [CellType(RULES[name[1:]]) if name.startswith(".") else None for name in made.co_freevars]
-        known = _codes[id(code)] = code, definition, made, rules
+        known = _codes[id(code), selects] = code, definition, made, rules
         if made is code:
             return made, rules
         originals = {(each.co_name, each.co_firstlineno): each for each in nested(code)}
@@ -72,9 +74,9 @@ def _code(code: CodeType, definition: Definition) -> tuple[CodeType, list[CellTy
     return known[2], known[3]
 
 
-def _compiled(code: CodeType, definition: Definition) -> CodeType:
+def _compiled(code: CodeType, definition: Definition, selects: bool) -> CodeType:
     """Code of the rewritten function, whose free variables are those of ``code`` and rules."""
-    rewriter = Rewriter(is_installed_file(definition.filename))
+    rewriter = Rewriter(is_installed_file(definition.filename), selects=selects)
     tree: Any = definition.tree
     # Their default values are those of the function.
     given = without_defaults(tree.args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -48,6 +48,11 @@ def scope_of(tree: ast.AST, owner: str | None) -> Scope:
         else:
             bound.update(_bound(part))
     return Scope(tree, owner, frozenset(bound) - outside - enclosing, frozenset(outside), frozenset(enclosing))
+
+
+def bound_in(statements: Sequence[ast.stmt]) -> frozenset[str]:
+    """The variables that statements assign in the function that they stand in."""
+    return scope_of(ast.Module([*statements], []), None).local
 
 
 def _own(tree: ast.AST) -> Iterator[ast.AST]:
