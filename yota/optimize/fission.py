@@ -18,8 +18,8 @@ from yota.ir.types import TensorType
 from yota.optimize import dce
 from yota.optimize.rewrite import Rewriting, users
 
-_FEWEST_TRIPS = 16
-
+FEWEST_TRIPS = 16
+"""Trips from which a loop is taken apart."""
 
 _Parted = tuple[Region, list[int], dict[int, int]]
 
@@ -30,7 +30,7 @@ def parted(rewriting: Rewriting, region: Region, operands: list[int]) -> _Parted
     What is left is a loop, with the operand of each input of its body but the first; and, by the number of an output of
     the body that was, the array of all its rows, which the loop no longer gives.
     """
-    if region.is_fixed and region.trips is not None and int(region.trips) >= _FEWEST_TRIPS:
+    if region.is_fixed and region.trips is not None and int(region.trips) >= FEWEST_TRIPS:
         return _Fission(rewriting, region, operands).parted() or (region, operands, {})
     return region, operands, {}
 
@@ -92,7 +92,10 @@ class _Fission:
     def _move(self, op: Op) -> bool:
         """Whether an op was put ahead of the loop."""
         types, index = self.body.types, self.body.inputs[0].variable
-        if not op.primitive.elementwise or any(types[each].shape for each in (op.result, *op.operands)):
+        first = op.access == AccessMap.READ and op.operands[0] not in self.rows
+        if not (first or op.primitive.elementwise) or any(
+            types[each].shape for each in (op.result, *op.operands[first:])
+        ):
             return False
         moving = [each for each in op.operands if each in self.rows or each == index]
         operands = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
 from yota.optimize import dce
 from yota.optimize.array_writes import is_view
+from yota.optimize.deposits import Deposit, without_deposits
 from yota.optimize.elementwise_loops import with_inputs
 from yota.optimize.fission import parted, split
 from yota.optimize.rewrite import Rewriting, cone, protected, users
@@ -90,13 +91,34 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
         condition = with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
     made = replace(region, body=with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
     operands = [operands[k - 1] for k in order[1:]]
-    results = [*moving, *rows]
+    results: list[int] = [*moving, *rows]
+    deposits: list[Deposit] = []
     if moves:
+        made, operands, deposits = without_deposits(made, operands, results, first=len(region.body.outputs))
         made, operands, arrays = parted(rewriting, made, operands)
         known.update((results[number], array) for number, array in arrays.items())
         results = [k for number, k in enumerate(results) if number not in arrays]
-        if not results:
-            return known
+    if results:
+        wanted = {*wanted, *(each for deposit in deposits for each in deposit.rows)}
+        known.update(_appended(rewriting, made, (count, operands), results, wanted, improve, moves))
+    for each in deposits:
+        added = rewriting.emit("scatter", [known[row] for row in each.rows], each.static)
+        known[each.result] = rewriting.emit("add", [each.before, added])
+    return known
+
+
+def _appended(
+    rewriting: Rewriting,
+    made: Region,
+    given: tuple[list[int], list[int]],
+    results: Sequence[int],
+    wanted: set[int],
+    improve: Rewrite,
+    moves: bool,
+) -> dict[int, int]:
+    """Append a loop, given its count and its operands; the variable of each result that is ``wanted``."""
+    known: dict[int, int] = {}
+    count, operands = given
     condition = None if made.condition is None else improve(made.condition)
     made = replace(made, body=_improved(made.body, improve), condition=condition)
     if moves:
