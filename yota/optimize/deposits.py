@@ -64,8 +64,8 @@ def without_deposits(
     results[:] = kept
     entries = [each.variable for place, each in enumerate(body.inputs) if place - 1 not in found]
     inputs = tuple([Input(each, number, f"c{number}" if number else "i") for number, each in enumerate(entries)])
-    ops = tuple([op for op in body.ops if op.result not in removed])
-    left = replace(region, body=replace(body, ops=ops, inputs=inputs, outputs=tuple(outputs)))
+    remaining = tuple([op for op in body.ops if op.result not in removed])
+    left = replace(region, body=replace(body, ops=remaining, inputs=inputs, outputs=tuple(outputs)))
     given = [each for place, each in enumerate(operands) if place not in found]
     return replace(left, carries=region.carries - len(found)), given, deposits
 
@@ -100,7 +100,7 @@ class _Sums:
         for piece, positions, index in pieces_of(op.operands, op.keyword("indices")):
             if layout(index) != (0, True) or not positions or any(types[each].shape for each in positions):
                 return False
-            tail = pattern_shape(index, [()], op.keyword("shape"))
+            tail = pattern_shape(index, [()])
             if types[piece].shape != tail or self._trips * math.prod(map(int, tail)) > _LARGEST:
                 return False
         return True

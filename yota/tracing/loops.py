@@ -469,13 +469,13 @@ def _is_view(trace: Trace, variable: int, array: int) -> bool:
 
 def _writes_little(tape: Tape, array: int, last: int) -> bool:
     """Whether ops that make ``last`` of an array write but a small part of its elements."""
-    shape, written = tape.types[array].shape, 0
+    size, written = tape.types[array].size, 0
     for op in tape.ops:
         if op.access == AccessMap.WRITE and op.operands[0] == array:
             arrays = [tape.types[each].shape for each in op.operands[2:]]
-            written += math.prod(pattern_shape(op.keyword("index"), arrays, shape))
+            written += math.prod(map(int, pattern_shape(op.keyword("index"), arrays)))
             array = op.result
-    return array == last and written < math.prod(shape) // _PART
+    return array == last and written < int(size) // _PART
 
 
 def _root(value: Any) -> int:

@@ -61,8 +61,8 @@ def _if(rewriter: Rewriter, part: ast.If) -> Any:
         ends = [] if returns else [ast.Return(ast.Tuple(list(map(load, names)), ast.Load()))]
         name = rewriter.new("branch")
         found.append(of_variables(name, names, [*rewriter.every(branch), *ends]))
-    told = ast.Constant(tuple(names))
-    chosen = rule("either", decided(rewriter, part.test), *(load(each.name) for each in found), told)
+    told: Any = tuple(names)
+    chosen = rule("either", decided(rewriter, part.test), *(load(each.name) for each in found), ast.Constant(told))
     return [*found, placed(ast.Return(chosen) if returns else taken(names, chosen), part)]
 
 

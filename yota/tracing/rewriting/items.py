@@ -27,19 +27,21 @@ class Items:
 
 
 @rule("items")
-def items(function: Any, *args: Any) -> Any:
-    """``function(*args)``, which a ``for`` runs over; `Items` if each value can be had by its number."""
-    made = called(function, *(each.values if type(each) is Items else each for each in args))
-    if function is enumerate and (source := items_of(args[0])) is not None:
-        start = args[1] if len(args) > 1 else 0
+def items(function: Any, *args: Any, **keywords: Any) -> Any:
+    """What a function gives that a ``for`` runs over; `Items` if each value can be had by its number."""
+    made = called(function, *(each.values if type(each) is Items else each for each in args), **keywords)
+    source = items_of(args[0]) if args else None
+    if function is enumerate and source is not None:
+        start = args[1] if len(args) > 1 else keywords.get("start", 0)
         return Items(made, source.count, lambda number: (number + start, source.at(number)))
-    if function is reversed and (source := items_of(args[0])) is not None:
+    if function is reversed and source is not None:
         return Items(made, source.count, lambda number: source.at(source.count - 1 - number))
     if function is zip and args:
-        every = [*map(items_of, args)]
-        if None not in every:
-            count = min(each.count for each in every if each is not None)
-            return Items(made, count, lambda number: tuple([each.at(number) for each in every if each is not None]))
+        every = [found for each in args if (found := items_of(each)) is not None]
+        counts = {each.count for each in every}
+        if len(every) == len(args) and (len(counts) == 1 or not keywords.get("strict")):
+            count = min(counts)
+            return Items(made, count, lambda number: tuple([each.at(number) for each in every]))
     return made
 
 

@@ -74,8 +74,10 @@ def _written(part: ast.For) -> Iterator[str]:
     """The variables that hold arrays into which trips write."""
     for each in ast.walk(part):
         is_stored = isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)
-        if (is_stored or (isinstance(each, ast.keyword) and each.arg == "out")) and isinstance(each.value, ast.Name):
-            yield each.value.id
+        if is_stored or (isinstance(each, ast.keyword) and each.arg == "out"):
+            held: Any = each
+            if isinstance(held.value, ast.Name):
+                yield held.value.id
 
 
 def _counted(rewriter: Rewriter, part: ast.For, names: dict[str, bool]) -> list[Any]:
@@ -98,12 +100,14 @@ def _items(rewriter: Rewriter, part: ast.expr) -> Any:
     if not is_of_items(part):
         return rewriter.rewrite(part)
     assert isinstance(part, ast.Call)
-    return rule("items", rewriter.rewrite(part.func), *(_items(rewriter, each) for each in part.args))
+    found = rule("items", rewriter.rewrite(part.func), *(_items(rewriter, each) for each in part.args))
+    found.keywords = [ast.keyword(each.arg, rewriter.rewrite(each.value)) for each in part.keywords]
+    return found
 
 
 def is_of_items(part: ast.expr) -> bool:
     """Whether values are numbered, reversed or taken side by side."""
-    is_plain = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.args and not part.keywords
+    is_plain = isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
     return is_plain and part.func.id in ("enumerate", "reversed", "zip")  # type: ignore[attr-defined]
 
 
