@@ -117,7 +117,7 @@ def record(
         return _run(trace, chosen, leaves, rebuild, lambda roots: PatchedNames(forms, roots, places), source)
 
     def explained(fault: Any) -> Any:
-        if isinstance(fault, (YotaError, Interpret)) or current() is not None:
+        if reads or isinstance(fault, (YotaError, Interpret)) or current() is not None:
             return fault
         return _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves]))
 
@@ -160,8 +160,6 @@ def _recorded(
         if not isinstance(fault, _MENDED):
             raise
         if not source.goes_on(trace, fault):
-            if trace.reads:
-                raise
             raise explained(fault) from fault.__cause__
     if isinstance(fault, Interpret) and fault.deep:
         try:

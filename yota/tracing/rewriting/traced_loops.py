@@ -133,7 +133,9 @@ class TracedLoop:
             return None
         if self._test is None:
             return self._counted(trace, given, user.f_code.co_filename)
-        if isinstance(trace.first_run, _OneTrip) or not all(each is ABSENT or _is_number(each) for each in given):
+        if isinstance(trace.first_run, _OneTrip) or (trace.deep and trace.first_run is not None):
+            return None
+        if not all(each is ABSENT or _is_number(each) for each in given):
             return None
         if not self._is_traced(trace, given, self._test):
             return None
@@ -276,12 +278,12 @@ class CarriedValues:
 
     def attempted(self, trace: Trace, record: Callable[[tuple[Any, ...]], Any]) -> Any:
         """What ``record`` gives; None if the loop cannot be recorded."""
-        refused = trace.refused
+        refused, conversions, guards = trace.refused, {**trace.conversions}, [*trace.builder.guards]
         try:
             after = record(tuple([self.given[place] for place in self.places]))
         except Exception:  # noqa: BLE001
             # Step by step it may be recorded all the same, or end with an error of its own.
-            trace.refused = refused
+            trace.refused, trace.conversions, trace.builder.guards = refused, conversions, guards
             return None
         if not all(is_tracer(each) and np.all(np.isfinite(each._value())) for each in _parts(after)):
             return None  # Python's numbers may have raised an error on the way
