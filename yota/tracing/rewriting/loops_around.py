@@ -16,7 +16,7 @@ from yota.tracing.source_lines import users
 
 
 def is_in_loop(frame: FrameType | None) -> bool:
-    """Whether a frame of the user's, or what called it, is in a loop over a range that only computes.
+    """Whether a frame of the user's, or what called it, is in a loop that only computes.
 
     False as well if some of that may write outside of itself.
     """
@@ -39,7 +39,7 @@ def _around(definition: Definition, line: int) -> Iterator[ast.AST]:
 
 
 def _only_computes(part: ast.AST) -> bool:
-    """Whether trips may be recorded as one: they go on to the end, and assign to names alone."""
+    """Whether trips may be recorded as one: they assign to names and elements, and go on to one end."""
     if isinstance(part, ast.Call):
         return is_of_all(part)
     assert isinstance(part, (ast.For, ast.While))
