@@ -25,7 +25,7 @@ UPWARD = {
     # Arrays that come from sizes are expressions of Python.
     ("transform/sizes/size_arrays", "emit/numpy_literals"),
     # A recorded body keeps only the ops that its results need.
-    ("tracing/loops", "optimize/dce"),
+    ("tracing/loop_recording", "optimize/dce"),
     # Displays in notebooks, loaded when a notebook asks.
     ("run/result", "tools/report/notebook"),
     # Methods of tapes and ops of solvers, registered before the first function is traced.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.tracing.rewriting import traced_loops
+from yota.tracing.rewriting import carried_values
 
 N = 200
 NOISE = np.random.default_rng(0).normal(size=(N, 3))
@@ -208,14 +208,14 @@ LOOPED = (
 def recorded(monkeypatch):
     """Whether each loop was recorded by one trip."""
     found = []
-    attempted = traced_loops.CarriedValues.attempted
+    attempted = carried_values.CarriedValues.attempted
 
     def attempt(*args):
         after = attempted(*args)
         found.append(after is not None)
         return after
 
-    monkeypatch.setattr(traced_loops.CarriedValues, "attempted", attempt)
+    monkeypatch.setattr(carried_values.CarriedValues, "attempted", attempt)
     return found
 
 

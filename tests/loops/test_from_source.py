@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import yota
-from yota.tracing.rewriting import traced_loops
+from yota.tracing.rewriting import carried_values
 
 N = 300
 TABLE = np.linspace(0.5, 1.5, N)
@@ -283,14 +283,14 @@ STEP_BY_STEP = (
 def recorded(monkeypatch):
     """How many loops were recorded by one trip."""
     found = []
-    plain = traced_loops.CarriedValues.attempted
+    plain = carried_values.CarriedValues.attempted
 
     def record(*args):
         after = plain(*args)
         found.append(after is not None)
         return after
 
-    monkeypatch.setattr(traced_loops.CarriedValues, "attempted", record)
+    monkeypatch.setattr(carried_values.CarriedValues, "attempted", record)
     return found
 
 

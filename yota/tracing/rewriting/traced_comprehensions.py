@@ -12,9 +12,10 @@ import numpy as np
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
 from yota.tracing.rewriting.call_rules import call
+from yota.tracing.rewriting.carried_values import CarriedValues
 from yota.tracing.rewriting.effects import made
 from yota.tracing.rewriting.rewritten import rule
-from yota.tracing.rewriting.traced_loops import FORMS, MANY, CarriedValues
+from yota.tracing.rewriting.traced_loops import FORMS, MANY
 from yota.tracing.trace import Trace
 
 _ARRAY: tuple[Any, ...] = (inspect.unwrap(np.array), inspect.unwrap(np.asarray))
