@@ -18,6 +18,8 @@ _MOST = 8
 """Reads of an array that are multiplied one by one."""
 _DEEPEST = 16
 """So many ops back an adjoint is looked at."""
+_SUMS = 3
+"""So many sums within sums are looked at."""
 _PRODUCTS = (primitive("multiply"), primitive("negative"))
 """What takes adjoints from results to operands; the adjoint comes first."""
 _ADD = primitive("add")
@@ -124,7 +126,7 @@ def _is_unbounded(builder: TapeBuilder, variable: int) -> bool:
     return not all(np.all(np.isfinite(builder.constants[each])) for each in parts if each in builder.constants)
 
 
-def _is_masked(builder: TapeBuilder, variable: int, *, scattered: bool = True) -> bool:
+def _is_masked(builder: TapeBuilder, variable: int, *, scattered: bool = True, sums: int = _SUMS) -> bool:
     """Whether a variable is zero in known places: read at an index, chosen, or a product with such a variable."""
     for _ in range(_DEEPEST):
         op = builder.definition(variable)
@@ -135,7 +137,7 @@ def _is_masked(builder: TapeBuilder, variable: int, *, scattered: bool = True) -
         if op.access is AccessMap.READ:
             return _part(builder, variable) is not None
         if op.primitive is _ADD:
-            return all(_is_masked(builder, each, scattered=False) for each in op.operands)
+            return bool(sums) and all(_is_masked(builder, each, scattered=False, sums=sums - 1) for each in op.operands)
         if op.access not in _MOVED and op.primitive not in _PRODUCTS:
             return False
         variable = op.operands[0]
@@ -144,7 +146,7 @@ def _is_masked(builder: TapeBuilder, variable: int, *, scattered: bool = True) -
 
 def _of_sum(builder: TapeBuilder, op: Op, partial: int) -> Narrowed | None:
     """The product of each term of a sum, if all are chosen: what is zero in pieces needs a product for each piece."""
-    if not all(_is_masked(builder, each, scattered=False) for each in op.operands):
+    if not all(_is_masked(builder, each, scattered=False, sums=_SUMS - 1) for each in op.operands):
         return None
     found = [narrowed(builder, each, partial, sharp=True) for each in op.operands]
     chosen = [each for each in found if each is not None]
