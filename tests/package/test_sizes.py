@@ -197,12 +197,21 @@ def test_sizes_at_which_the_function_does_something_else_are_refused(f: Any, lea
         module.f_gradient(np.ones(small - 1))
 
 
+def special_among_several(x, y):
+    return np.sum(x**2) * special_at_one(y)
+
+
 def test_the_size_that_is_too_small_is_found_among_several() -> None:
+    module = loaded(str(yota.generate(special_among_several, {"x": "float64[N]", "y": "float64[M]"})))
+    with pytest.raises(ValueError, match=r"sizes must be M >= 2$"):
+        module.special_among_several_gradient(np.ones(3), np.ones(1))
+    module.special_among_several_gradient(np.ones(1), np.ones(2))
+
+
+def test_interpolation_between_points_of_a_named_number() -> None:
     specs = {"x": "float64[N]", "xp": "float64[M]", "fp": "float64[M]"}
     module = loaded(str(yota.generate(between, specs, sample=ascending)))
-    with pytest.raises(ValueError, match=r"sizes must be M >= 2$"):
-        module.between_gradient(np.ones(3), np.ones(1), np.ones(1))
-    for n, m in ((1, 2), (1, 9), (40, 3)):
+    for n, m in ((1, 1), (40, 1), (1, 2), (1, 9), (40, 3)):
         given = ascending(n, m)
         value, found = module.between_value_and_gradient(**given)
         assert value == pytest.approx(between(**given), rel=1e-13)
