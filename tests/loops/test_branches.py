@@ -247,6 +247,21 @@ def test_an_error_of_a_later_trip_is_raised():
         derivative(np.array([0.3, 1e10, 0.5]))
 
 
+def test_an_error_of_an_element_of_an_array_is_raised():
+    def root(value):
+        if value < 0:
+            raise ValueError("negative")
+        return np.sqrt(value)
+
+    def roots(x):
+        return np.sum(np.array([root(x[0] + 0.01 * i) for i in range(N)]))
+
+    derivative = yota.gradient(yota.interpreted(roots))
+    np.testing.assert_allclose(derivative(X), differences(roots, X), rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="negative"):
+        derivative(-X)
+
+
 def test_branches_that_are_not_taken_have_no_part_in_derivatives():
     def roots(x):
         total = 0.0

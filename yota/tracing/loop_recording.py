@@ -200,7 +200,7 @@ class LoopRecorder:
             # A trip may write into what it is given.
             tests = [] if self.condition is None else [self.condition(carry)]
             after, y = self.trip(index, carry, row)
-            y = self._failures() if self.checked and y is None else y
+            y = (y, self._failures()) if self.checked else y
             found: list[Any] = []
             self._refuse_structure(taken_apart(self.what, after, found))
             forms.append(taken_apart(self.what, y, found))

@@ -171,16 +171,23 @@ def _conditional(condition: Callable[[Any], Any], body: Callable[[Any], Any], x:
 def _counted(n: int, body: Callable[[Any, Any], Any], x: Any, moved: _Moved = dict) -> Any:
     """A ``for`` of the user's over a range."""
     trip = lambda index, carry, row: (body(index, carry), None)  # noqa: E731
-    found, failures = LoopRecorder("for", body, trip, x, count=n, checked=True, moved=moved).run()
-    if any(bool(np.any(each)) for each in failures):
-        raise TracingError("a trip raises an error")
+    found, (_, failures) = LoopRecorder("for", body, trip, x, count=n, checked=True, moved=moved).run()
+    _refuse_failures(failures)
     return found
 
 
 def _mapped(n: int, function: Callable[[Any], Any]) -> Any:
     """The results of ``function`` for numbers below ``n``, stacked."""
     trip = lambda index, carry, row: (carry, function(index))  # noqa: E731
-    return LoopRecorder("map", function, trip, (), count=n, checked=True).run()[1]
+    _, (found, failures) = LoopRecorder("map", function, trip, (), count=n, checked=True).run()
+    _refuse_failures(failures)
+    return found
+
+
+def _refuse_failures(failures: Sequence[Any]) -> None:
+    """Refuse a loop of which a trip raises an error; for other inputs that is a guard."""
+    if any(bool(np.any(each)) for each in failures):
+        raise TracingError("a trip raises an error")
 
 
 traced_loops.follows(conditional=_conditional, counted=_counted, mapped=_mapped)
