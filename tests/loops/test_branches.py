@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import yota
-from yota.tracing.rewriting import carried_values
 
 N = 200
 NOISE = np.random.default_rng(0).normal(size=(N, 3))
@@ -202,21 +201,6 @@ LOOPED = (
     *(two_ways, several_ways, called, left_out, by_number, expressions, whole_arrays, rows, named_in_a_branch),
     *(exchanged, turned, by_output, counted, checked, numbered, reverse, over_traced, at_positions),
 )
-
-
-@pytest.fixture
-def recorded(monkeypatch):
-    """Whether each loop was recorded by one trip."""
-    found = []
-    attempted = carried_values.CarriedValues.attempted
-
-    def attempt(*args):
-        after = attempted(*args)
-        found.append(after is not None)
-        return after
-
-    monkeypatch.setattr(carried_values.CarriedValues, "attempted", attempt)
-    return found
 
 
 def differences(function, point):

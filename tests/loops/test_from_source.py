@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import yota
-from yota.tracing.rewriting import carried_values
 
 N = 300
 TABLE = np.linspace(0.5, 1.5, N)
@@ -277,21 +276,6 @@ def counters(x):
 STEP_BY_STEP = (
     large_numbers_in_an_array, lists, whole_numbers, appended, triangles, before, draws, counters, other_names,
 )  # fmt: skip
-
-
-@pytest.fixture
-def recorded(monkeypatch):
-    """How many loops were recorded by one trip."""
-    found = []
-    plain = carried_values.CarriedValues.attempted
-
-    def record(*args):
-        after = plain(*args)
-        found.append(after is not None)
-        return after
-
-    monkeypatch.setattr(carried_values.CarriedValues, "attempted", record)
-    return found
 
 
 def slopes(function):
