@@ -37,7 +37,7 @@ def _check_name(case: Inspection, side: Side, part: Expression, known: set[str])
         raise case.fault(part, f"`{part.id}` stands for several arrays", found=part.id, write=write)
     if isinstance(part, Name) and part.id not in known:
         near = difflib.get_close_matches(part.id, sorted(known), 1)
-        write = near[0] if near else ", ".join(sorted(known)) or "a number"
+        write = _as_extent(case, part.id) or (near[0] if near else ", ".join(sorted(known)) or "a number")
         if part.id in rule.results:
             raise case.fault(part, "the primal cannot mention its own result", found=part.id, write=write)
         raise case.fault(part, f"`{part.id}` is not known here", found=part.id, write=write)
@@ -51,6 +51,16 @@ def _check_name(case: Inspection, side: Side, part: Expression, known: set[str])
             )
         if part.of not in rule.results:
             raise case.fault(part, f"`{part.of}` is not the result", found=show(part), write=f"d[{rule.results[0]}]")
+
+
+def _as_extent(case: Inspection, name: str) -> str | None:
+    """The expression of an extent that a parameter's set names."""
+    for parameter in case.rule.parameters:
+        dimensions = (parameter.domain and parameter.domain.dimensions) or ()
+        if name in dimensions:
+            axis = dimensions.index(name)
+            return f"extent({parameter.name}, {axis - len(dimensions) if '...' in dimensions else axis})"
+    return None
 
 
 def vocabulary(case: Inspection) -> None:
