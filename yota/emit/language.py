@@ -119,7 +119,8 @@ class Language:
             size = abs(int(value))
             if size == 2**63 and "smallest" in literals:
                 return Spelled(literals["smallest"])
-            text = literals.get("long" if size >= 2**31 else "whole", literals["whole"]).format(size)
+            kind = "long" if size >= 2**31 else "short" if dtype.itemsize == 4 else "whole"
+            text = literals.get(kind, literals["whole"]).format(size)
             return _signed(text, int(value) < 0)
         if dtype.kind == "c":
             part = np.dtype(np.float32 if single else np.float64)
@@ -163,6 +164,10 @@ class Language:
     def element(self, array: str, place: str) -> str:
         """An element of an array."""
         return self["element"].format(array=array, place=place)
+
+    def slice(self, array: str, row: str, size: int) -> str:
+        """A row of an array of rows of ``size`` elements."""
+        return self["slice"].format(array=array, start=f"{row} * {size}", stop=f"({row} + 1) * {size}")
 
     def smaller(self, one: str, other: str) -> str:
         """The smaller of two sizes."""
@@ -213,9 +218,10 @@ class Language:
         return {block.split("\n", 1)[0]: block.split("\n", 1)[1].rstrip() for block in text.split("\n@ ")[1:]}
 
     def called(self, text: str) -> list[str]:
-        """Texts of the inline functions that a text calls, and that these call."""
+        """Texts of the inline functions that a text calls outside of remarks, and that these call."""
         found: dict[str, str] = {}
-        waiting = [text]
+        (mark,) = self.printed([Remark("")])
+        waiting = ["\n".join(line for line in text.split("\n") if not line.lstrip().startswith(mark.strip()))]
         while waiting:
             words = set(re.findall(r"\w+", waiting.pop()))
             for name in sorted(words & (self.parts().keys() - found.keys())):

@@ -214,6 +214,13 @@ class Return(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Break(Node):
+    """The end of the innermost loop under a condition."""
+
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
 class Leave(Node):
     """The end of the function with ``status`` under a condition."""
 

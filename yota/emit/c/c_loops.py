@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -145,7 +146,9 @@ class _Writer:
     def _planned(self, tape: Tape) -> tuple[Tape, list[_Call]] | None:
         """What a trip calls; None if kernels and loops cannot do all of it."""
         tape = symbolic.optimise(tape, values=len(tape.outputs))
-        tape, stored = small_as_sums(as_products(normalised(tape)), largest=_LARGEST_PRODUCT)
+        # Files have no BLAS.
+        largest = sys.maxsize if self.whole else _LARGEST_PRODUCT
+        tape, stored = small_as_sums(as_products(normalised(tape)), largest=largest)
         tape = with_own_outputs(tape)
         plan = schedule(tape, looks=False, gathers=GATHERS, stored=stored)
         items = {(op.operands[0], op.keyword("index")): op.result for op in tape.ops if op.access == AccessMap.ITEM}

@@ -12,6 +12,7 @@ from yota.emit.c.c_loops import LoopKernel, plan_loop
 from yota.emit.c.c_plan import KernelPlan, Piece, Tables
 from yota.emit.c.dialect import is_known_op
 from yota.emit.c.frame import result_hint
+from yota.emit.c.inline_loops import LoopWriter, with_constants
 from yota.emit.c.kernels import Kernel, plan_kernel, with_sizes
 from yota.emit.c.lines import Needs
 from yota.emit.c.statements import (
@@ -88,13 +89,23 @@ def body_of(
     sizes: Sizes | None = None,
 ) -> Body:
     """The body of the C function ``name`` of ``inputs`` and ``results`` that computes a tape's outputs."""
+    return _function(tape, name, inputs, results, shared, strict, sizes or Sizes()).body()
+
+
+def _function(
+    tape: Tape,
+    name: str,
+    inputs: Sequence[str],
+    results: Sequence[str],
+    shared: Shared,
+    strict: bool,
+    sizes: Sizes,
+) -> _Function:
     tape = without_strides(symbolic.optimise(tape, strict=strict))
-    if not shared.needs.language.inlines:
-        # A strict value is never computed by a loop.
-        tape = as_loops(tape, cone(tape, tape.outputs[:1]) if strict else ())
+    # A strict value is never computed by a loop.
+    tape = as_loops(tape, cone(tape, tape.outputs[:1]) if strict else ())
     tape = normalised(as_counts(as_sums(tape)))
     # What is made from sizes is inside wherever sizes will do.
-    sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
     counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
     tape = in_place(without_dead(with_places(tape, {entry.variable for entry in made}, counting)))
@@ -111,7 +122,7 @@ def body_of(
     }
     known = partial(is_known_op, language=shared.needs.language)
     plan = schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
-    return _Function(plan, name, inputs, results, shared, sizes, strict).body()
+    return _Function(plan, name, inputs, results, shared, sizes, strict)
 
 
 class _Function:
@@ -132,6 +143,7 @@ class _Function:
         self.tape, self.texts = tape, dict(zip((each.variable for each in tape.inputs), [*inputs, *made], strict=True))
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
+        self.looks = False
         self.memory: list[int] = []
         self.loops: dict[int, LoopKernel] = {}
         self.rooms: dict[int, list[str]] = {}
@@ -146,6 +158,21 @@ class _Function:
                 self.targets.setdefault(variable, text)
 
     def body(self) -> Body:
+        definitions, lines = self._statements()
+        unused = [Unused(text) for text in self.inputs if text not in self.used]
+        counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
+        heap = [each.name for each in definitions if isinstance(each, Memory)]
+        printed = self.language.printed
+        if self.language.inlines:
+            statements = self.language.scoped([*definitions, *lines])
+        else:
+            statements = framed(printed(definitions), heap, printed(lines))
+        statements = [*printed(unused), *statements]
+        memory = tuple(self.memory)
+        return Body(tuple(self.kernels), tuple(statements), self.pieces, bool(heap), counts, self.looks, memory)
+
+    def _statements(self) -> tuple[list[Statement], list[Statement]]:
+        """Definitions, and what the function does."""
         # Indices are looked at first: nothing is written if one is out of bounds.
         wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
         steps = [step for step in self.plan.steps if isinstance(step, Group) or step.result not in self.texts]
@@ -165,20 +192,10 @@ class _Function:
         if is_on():
             check_steps(self.tape, self.done)
         lines += self._copies()
-        unused = [Unused(text) for text in self.inputs if text not in self.used]
-        counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
+        self.looks |= bool(looks)
         made = [each for each in self.sizes.made if each.name in self.used]
         definitions = [*map(self._made, made), *(define() for define in own.values())]
-        heap = [each.name for each in definitions if isinstance(each, Memory)]
-        printed = self.language.printed
-        lines = [*put_in_place(made, self.language), *lines]
-        if self.language.inlines:
-            statements = self.language.scoped([*definitions, *lines])
-        else:
-            statements = framed(printed(definitions), heap, printed(lines))
-        statements = [*printed(unused), *statements]
-        memory = tuple(self.memory)
-        return Body(tuple(self.kernels), tuple(statements), self.pieces, bool(heap), counts, bool(looks), memory)
+        return definitions, [*put_in_place(made, self.language), *lines]
 
     def _made(self, made: Made) -> Statement:
         if made.count != 0:
@@ -202,7 +219,10 @@ class _Function:
         found: dict[str, Callable[[], Statement]] = {}
         for step in steps:
             if isinstance(step, Op) and step.regions:
-                self._plan(step, found)
+                if self.strict and step.result in self._exact():
+                    raise CodegenError(refusal(self.tape, step, self.language))
+                if not self.language.inlines:
+                    self._plan(step, found)
                 continue
             if isinstance(step, Op) and is_sort(self.tape, step):
                 name = self.spare[step.result] = self.names.fresh("spare")
@@ -229,13 +249,11 @@ class _Function:
     def _plan(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
         """The plan of a loop, and memory for what it writes that nobody reads."""
         name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
-        made = None
-        if not self.language.inlines:
-            made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
-        if made is None or (self.strict and op.result in self._exact()):
+        made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
+        if made is None:
             raise CodegenError(refusal(self.tape, op, self.language))
         self.loops[op.result] = made
-        read = {each.keyword("index") for each in self.tape.ops if each.operands[:1] == (op.result,)}
+        read = self._items(op)
         self.rooms[op.result] = []
         for number, type in zip(made.results, made.types, strict=True):
             if number not in read:
@@ -247,10 +265,32 @@ class _Function:
         """What the value is computed from, which has NumPy's bits under ``strict``."""
         return cone(self.tape, self.tape.outputs[:1])
 
+    def _inlined_loop(self, op: Op) -> list[Statement]:
+        items, (region, operands) = self._items(op), with_constants(self.tape, op)
+        given = [self._text(operand) for operand in operands]
+        self.used.update(given)
+        results = [self.texts[items[each]] if each in items else None for each in range(len(region.types()))]
+        names, language = self.names, self.language
+        return [LoopWriter(region, given, results, language, names, self._trip, self._memory).run()]
+
+    def _trip(self, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> list[Statement]:
+        """The statements of a trip of a loop."""
+        sizes = replace(self.sizes, made=())
+        inner = _function(tape, self.name, inputs, results, self.shared, False, sizes)
+        definitions, lines = inner._statements()
+        self.used |= inner.used
+        self.looks |= inner.looks
+        self.memory += inner.memory
+        self.pieces += inner.pieces
+        return [*definitions, *lines]
+
+    def _items(self, op: Op) -> dict[int, int]:
+        """The variables of the results of an op that gives several."""
+        return {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
+
     def _looped(self, op: Op) -> list[str]:
-        made = self.loops[op.result]
+        made, items = self.loops[op.result], self._items(op)
         self.kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
-        items = {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
         arguments = [*made.sizes, *(self._text(operand) for operand in op.operands)]
         self.used.update(arguments)
         arguments += [self.shared.tables.name(self.name, np.asarray(table)) for table in made.tables]
@@ -277,7 +317,9 @@ class _Function:
     def _step(self, step: Group | Op) -> Sequence[Statement]:
         if isinstance(step, Op):
             self.done.append(step)
-            return self._looped(step) if step.regions else [*self._op(step), *self._guards({step.result})]
+            if step.regions:
+                return self._inlined_loop(step) if self.language.inlines else self._looped(step)
+            return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(self.kernels)}")
         kernel = self._kernel(step, name, inline=self.language.inlines)
         self.done.append(kernel)
@@ -294,19 +336,19 @@ class _Function:
 
     def _op(self, op: Op) -> Sequence[Statement]:
         """What is no loop over points."""
-        if op.access == AccessMap.ITEM and op.operands[0] in self.loops:
+        if op.access == AccessMap.ITEM:
             return []
         if is_called(self.tape, op):
             return self._call(op)
         known = op.access == AccessMap.RESHAPE or is_places(op) or is_ordered(self.tape, op)
-        if not known or (op.access == AccessMap.WRITE and self.language.inlines):
+        if not known:
             raise CodegenError(refusal(self.tape, op, self.language))
         if op.access == AccessMap.WRITE:
             # Of an array that is the same everywhere code has the number only.
             filled_ = is_uniform(self.tape.constants.get(op.operands[0], ()))
             texts = ["" if filled_ and each == op.operands[0] else self._text(each) for each in op.operands]
             self.used.update(texts)
-            return writing(self.tape, op, texts, self.texts[op.result], self.language)
+            return writing(self.tape, op, texts, self.texts[op.result], self.language, self.names.fresh("at"))
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
         if is_places(op):

@@ -126,7 +126,7 @@ def plan_kernel(
     )
     language = needs.language
     pieces: tuple[Piece, ...] = ()
-    if group.extents:
+    if group.extents or language.inlines:
         lines = tuple(language.scoped(body.statements))
     else:
         pieces, lines = _cut(body.statements, name, arguments, written, language)

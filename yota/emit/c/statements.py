@@ -122,17 +122,22 @@ def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Nee
     return filled(f"{function}({given});")
 
 
-def writing(tape: Tape, op: Op, texts: Sequence[str], target: str, language: Language) -> list[Statement]:
+def writing(
+    tape: Tape, op: Op, texts: Sequence[str], target: str, language: Language, counter: str
+) -> list[Statement]:
     """Statements that write values at places, of which the last one stays; ``texts`` are those of the operands."""
     source, value, places = texts
     type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
     start: Statement = Copy(target, source, type.size)
     if constant is not None and is_uniform(constant):
         start = Fill(target, type.size, language.literal(np.asarray(constant).reshape(-1)[0], type.dtype), False)
-    shape = tape.types[op.operands[1]].shape
-    element = value if not shape else f"{value}[0]" if shape == (1,) else f"{value}[at]"
-    count = tape.types[op.operands[2]].size
-    return [start, f"for (ptrdiff_t at = 0; at < {count!s}; at++)", f"    {target}[{places}[at]] = {element};"]
+    values, places_type = (tape.types[each] for each in op.operands[1:])
+    if not places_type.shape:
+        return [start, Assign(language.element(target, places), value)]
+    if values.shape:
+        value = language.element(value, "0" if values.shape == (1,) else counter)
+    write = Assign(language.element(target, language.element(places, counter)), value)
+    return [start, Scope((Loop(counter, "0", str(places_type.size), (write,)),))]
 
 
 NO_MEMORY = -1
