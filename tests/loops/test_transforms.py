@@ -151,7 +151,7 @@ def test_written_c(function, tmp_path):
     name, contents = function.__name__, ("value", "gradient", "hvp")
     module = yota.generate(function, {"x": X}, target="c", with_=contents, effort="quick", self_test=True)
     source = module.files[f"{name}.c"]
-    assert function is chained or "for (int64_t trip" in source
+    assert function is chained or "for (ptrdiff_t trip" in source
     library, value, slope, product = built(module, tmp_path), np.zeros(()), np.zeros(120), np.zeros(120)
     assert called(library, f"{name}_value_and_gradient", [X], [value, slope]) == 0
     assert value == pytest.approx(function(X), rel=1e-11)

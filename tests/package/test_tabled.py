@@ -237,6 +237,96 @@ def test_named_sizes_agree_with_numpy(
     compare(target, f, specs, (*sizes, *(random.normal(size=shape) for shape in shapes)), tmp_path)
 
 
+def oscillator(p, start, step):
+    v, w, energy = start, 0.0, 0.0
+    for _ in range(200):
+        v, w = v + step * (v - v**3 / 3 - w + p[0]), w + step * 0.08 * (v + p[1] - 0.8 * w)
+        energy = energy + v * v * step
+    return energy
+
+
+def diffusion(u, rate):
+    for _ in range(100):
+        inside = u[1:-1] + rate * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u = np.concatenate([u[:1], inside, u[-1:]])
+    return np.sum(u**2)
+
+
+def grows(x):
+    _, found = yota.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + x[1], s[1] * x[0] + x[2:]), (0.0, x[2:] * 1.0))
+    return np.sum(found**2)
+
+
+def turning(q, lengths):
+    angle = np.cumsum(q)
+    return np.sum(lengths * np.cos(angle)) ** 2 + np.sum(lengths * np.sin(angle)) ** 2
+
+
+def recurrent(W, U, x):
+    state = np.zeros(W.shape[0])
+    for t in range(len(x)):
+        state = np.tanh(W @ state + U @ x[t])
+    return np.sum(state**2)
+
+
+def filtered(x):
+    y = np.zeros(len(x), np.result_type(x))
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = 0.9 * y[i - 1] + np.sin(x[i])
+    return np.sum(y**2)
+
+
+def picked(x, k):
+    return x[k] * np.sum(np.cumprod(x))
+
+
+NUMBERS = random.uniform(0.2, 0.9, 20)
+LOOPS: list[tuple[Callable[..., Any], Any, tuple[int, ...], tuple[Any, ...]]] = [
+    (oscillator, None, (), (np.array([0.7, 0.8]), 0.1, 0.02)),
+    (diffusion, None, (), (random.normal(size=40), 0.2)),
+    (grows, None, (), (np.array([0.97, 0.55, 0.2, 0.1]),)),
+    (turning, {"q": "float64[N]", "lengths": "float64[N]"}, (20,), (NUMBERS, NUMBERS[::-1].copy())),
+    (recurrent, {"W": "float64[H,H]", "U": "float64[H,D]", "x": "float64[T,D]"}, (3, 2, 9), tuple(
+        random.normal(size=shape) * 0.4 for shape in ((3, 3), (3, 2), (9, 2))
+    )),
+    (filtered, {"x": "float64[N]"}, (20,), (NUMBERS,)),
+    (picked, {"x": "float64[N]", "k": "int64"}, (20,), (NUMBERS, -3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+@pytest.mark.parametrize(("f", "specs", "sizes", "args"), LOOPS, ids=lambda case: getattr(case, "__name__", ""))
+def test_loops_have_the_slopes_of_complex_steps(
+    f: Callable[..., Any], specs: Any, sizes: Any, args: Any, target: str, tmp_path: Path
+) -> None:
+    text = str(yota.generate(f, specs or arguments(f, args), target=target, effort="quick"))
+    assert len(text.split("\n")) < 800
+    moving = [each for each in args if not isinstance(each, int)]
+    value, *slopes = results(
+        target, text, f"{f.__name__}_value_and_gradient", (*sizes, *args), [0.0, *moving], tmp_path
+    )
+    assert value == pytest.approx(f(*args), rel=1e-14)
+    for number, slope in enumerate(slopes):
+        direction = random.normal(size=np.shape(slope))
+        moved = [np.asarray(each) + 1e-30j * direction if k == number else each for k, each in enumerate(args)]
+        found = np.asarray(f(*moved)).imag / 1e-30
+        assert np.sum(slope * direction) == pytest.approx(found, rel=1e-11)
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_long_tables_and_long_straight_code(target: str, tmp_path: Path) -> None:
+    table = random.normal(size=1500)
+
+    def weighted(x):
+        total = 0.0
+        for k in range(700):
+            total = total + table[k] * x[k % 3] ** (k % 5) if k % 7 else np.sin(total) * x[0] * table[2 * k]
+        return total + np.sum(table * x[1])
+
+    compare(target, weighted, {"x": "float64[3]"}, (np.array([0.3, -0.7, 0.2]),), tmp_path)
+
+
 def coupled(x):
     return np.sum(np.exp(-(x**2))) * np.sum(np.sin(x))
 

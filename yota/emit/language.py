@@ -12,14 +12,14 @@ import numpy as np
 
 from yota.emit.names import Names
 from yota.emit.render import macros, template_text
-from yota.emit.tree import Define, Loop, Memory, Remark, Room, Scope, Spelling, Statement, Variable
+from yota.emit.tree import Define, Loop, Memory, Remark, Room, Scope, Spelling, Statement, Variable, View
 from yota.ir import extents
 from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SAME, UNARY, Spelled
 from yota.ir.types import TensorType
 
 _WIDTH = 88
 _ARGUMENT = re.compile(r"[(,] ?\{\d\}[,)]")
-_MARKS = (" + ", " - ", " * ", ", ", " / ")
+_MARKS = (" + ", " - ", " * ", ", ", " / ", " || ")
 
 
 _KINDS = {"f": "real", "i": "whole", "u": "unsigned", "b": "truth", "c": "complex"}
@@ -252,7 +252,7 @@ class Language:
     def scoped(self, statements: Sequence[Statement]) -> list[str]:
         """The lines of a scope, with declarations ahead where the language has them there."""
         lines = self.printed(statements)
-        named = [each for each in statements if isinstance(each, (Define, Loop, Memory, Room, Variable))]
+        named = [each for each in statements if isinstance(each, (Define, Loop, Memory, Room, Variable, View))]
         if not self["ahead"] or not named:
             return lines
         template = f"{self.folder}/statements.jinja"

@@ -98,6 +98,35 @@ class Room(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class View(Node):
+    """A name for ``count`` elements of an array, which may be ``written`` in languages with pointers."""
+
+    type: str
+    name: str
+    source: str
+    count: int
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alias(Node):
+    """A name for an array, which may become that of another one."""
+
+    type: str
+    name: str
+    array: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Node):
+    """Gives an array the elements of another one, whose own are lost."""
+
+    type: str
+    one: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
 class Memory(Node):
     """An array of ``count`` elements that may be large; ``room`` says whether ``count`` may be 0."""
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from yota.emit.c.c_plan import KernelPlan
 from yota.emit.c.dialect import c_type, is_known
-from yota.emit.c.kernels import argument_of, plan_kernel, result_of, with_sizes
+from yota.emit.c.kernels import argument_of, plan_kernel, result_of
 from yota.emit.c.lines import Needs
 from yota.emit.language import filled
 from yota.emit.render import render_lines
-from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -38,7 +36,7 @@ _GUESSED = 100
 class LoopKernel:
     """A loop in C.
 
-    plan: the function: it takes ``sizes``, the operands of the op, then ``tables``, and gives ``results``.
+    plan: the function: it takes the operands of the op, then ``tables``, and gives ``results``.
     results: which result of the op each of its own is; None for memory to work in.
     """
 
@@ -47,7 +45,6 @@ class LoopKernel:
     results: tuple[int | None, ...]
     types: tuple[TensorType, ...]
     tables: tuple[Any, ...]
-    sizes: tuple[str, ...] = ()
 
 
 _Call: TypeAlias = tuple[LoopKernel, tuple[int, ...], tuple[int | None, ...]]
@@ -70,10 +67,8 @@ class _Carry:
         return c_type(self.type.dtype)
 
 
-def plan_loop(
-    op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, *, whole: bool = False, sizes: Sequence[str] = ()
-) -> LoopKernel | None:
-    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`."""
+def plan_loop(op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) -> LoopKernel | None:
+    """The plan of a ``loop``; None if its trips need more than kernels can do."""
     region: Region = op.keyword("region")
     tapes = [region.body] if region.condition is None else [region.body, region.condition]
     found = [type for tape in tapes for type in tape.types.values()]
@@ -81,15 +76,13 @@ def plan_loop(
     parts = [part for type in found for part in (type.parts if isinstance(type, TupleType) else (type,))]
     if not all(is_known(type.dtype) and type.size for type in parts):
         return None
-    return _Writer(region, [types[operand] for operand in op.operands], name, needs, whole, sizes).run()
+    return _Writer(region, [types[operand] for operand in op.operands], name, needs).run()
 
 
 class _Writer:
-    def __init__(
-        self, region: Region, types: list[TensorType], name: str, needs: Needs, whole: bool, sizes: Sequence[str]
-    ) -> None:
-        self.region, self.types, self.name, self.needs, self.whole = region, types, name, needs, whole
-        self.sizes, self.names = sizes, needs.language.names(name, sizes)
+    def __init__(self, region: Region, types: list[TensorType], name: str, needs: Needs) -> None:
+        self.region, self.types, self.name, self.needs = region, types, name, needs
+        self.names = needs.language.names(name)
         self.trip = self.names.fresh("trip")
         hints = [*(["trips"] if region.counted else []), *(entry.name for entry in region.body.inputs[1:])]
         self.operands = [self.names.fresh(hint) for hint in hints]
@@ -146,9 +139,7 @@ class _Writer:
     def _planned(self, tape: Tape) -> tuple[Tape, list[_Call]] | None:
         """What a trip calls; None if kernels and loops cannot do all of it."""
         tape = symbolic.optimise(tape, values=len(tape.outputs))
-        # Files have no BLAS.
-        largest = sys.maxsize if self.whole else _LARGEST_PRODUCT
-        tape, stored = small_as_sums(as_products(normalised(tape)), largest=largest)
+        tape, stored = small_as_sums(as_products(normalised(tape)), largest=_LARGEST_PRODUCT)
         tape = with_own_outputs(tape)
         plan = schedule(tape, looks=False, gathers=GATHERS, stored=stored)
         items = {(op.operands[0], op.keyword("index")): op.result for op in tape.ops if op.access == AccessMap.ITEM}
@@ -166,19 +157,18 @@ class _Writer:
         return tape, calls
 
     def _kernel(self, plan: Schedule, group: Group, name: str) -> _Call | None:
-        kernel = plan_kernel(plan, group, name, self.needs, whole=self.whole, reserved=self.sizes)
+        kernel = plan_kernel(plan, group, name, self.needs)
         if kernel.plan.places:
             return None
         pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
         inputs = tuple([variable for variable, argument in pairs if argument.used])
-        made, sizes = with_sizes(kernel.plan, self.sizes)
         types = tuple([plan.tape.types[each] for each in kernel.outputs])
-        return LoopKernel(made, (), (), types, (), sizes), inputs, kernel.outputs
+        return LoopKernel(kernel.plan, (), (), types, ()), inputs, kernel.outputs
 
     def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
         if not op.regions:
             return None
-        found = plan_loop(op, tape.types, name, self.needs, whole=self.whole, sizes=self.sizes)
+        found = plan_loop(op, tape.types, name, self.needs)
         if found is None:
             return None
         self.helpers += found.helpers
@@ -187,7 +177,7 @@ class _Writer:
 
     def _room(self, type: TensorType) -> str:
         name = self.names.fresh("room")
-        if not isinstance(type.size, Extent) and type.nbytes <= _ON_STACK:
+        if type.nbytes <= _ON_STACK:
             self.held[name] = f"{c_type(type.dtype)} {name}[{type.size}];"
         else:
             self.rooms.append((name, type))
@@ -212,7 +202,7 @@ class _Writer:
         declared: list[str] = []
         lines: list[str] = []
         for call, inputs, results in calls:
-            given = ["0", str(call.plan.extent)] if call.plan.extent and not self.whole else [*call.sizes]
+            given = ["0", str(call.plan.extent)] if call.plan.extent else []
             for variable in inputs:
                 if variable in texts:
                     given.append(texts[variable])
@@ -230,8 +220,7 @@ class _Writer:
                     outputs[output] = place
                     texts[output] = place if type.shape else place[1:] if place[0] == "&" else f"*({place})"
                 given.append(place)
-            ending = "" if self.whole else "_loops"
-            lines += filled(f"{call.plan.name}{ending}({', '.join(given)});")
+            lines += filled(f"{call.plan.name}_loops({', '.join(given)});")
         return declared + lines
 
     def _table(self, value: Any) -> str:
@@ -255,10 +244,9 @@ class _Writer:
             released=work >= _WORTH_RELEASING,
             runs=f"{self.name}_loops",
         )
-        plan, sizes = with_sizes(plan, self.sizes)
         numbers = (*range(count), *(None for _ in self.rooms))
         types = tuple([type for _, type in results])
-        return LoopKernel(plan, tuple(self.helpers), numbers, types, tuple([value for _, value in tables]), sizes)
+        return LoopKernel(plan, tuple(self.helpers), numbers, types, tuple([value for _, value in tables]))
 
 
 def _row(type: TensorType) -> str:

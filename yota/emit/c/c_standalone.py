@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from yota.emit.c.c_loops import LoopKernel, plan_loop
 from yota.emit.c.c_plan import KernelPlan, Piece, Tables
 from yota.emit.c.dialect import is_known_op
 from yota.emit.c.frame import result_hint
@@ -34,7 +33,7 @@ from yota.emit.c.statements import (
 from yota.emit.language import filled
 from yota.emit.names import Names
 from yota.emit.python.accesses import check_steps
-from yota.emit.tree import Assign, Copy, Define, Leave, Memory, Room, Scope, Statement, Unused, Variable
+from yota.emit.tree import Assign, Copy, Define, Fill, Leave, Memory, Room, Scope, Statement, Unused, Variable
 from yota.errors import CodegenError
 from yota.ir.extents import Extent
 from yota.ir.printing import operations
@@ -89,18 +88,14 @@ def body_of(
     sizes: Sizes | None = None,
 ) -> Body:
     """The body of the C function ``name`` of ``inputs`` and ``results`` that computes a tape's outputs."""
-    return _function(tape, name, inputs, results, shared, strict, sizes or Sizes()).body()
+    sizes = sizes or Sizes()
+    return _Function(
+        _scheduled(tape, inputs, shared, strict, sizes), name, inputs, results, shared, sizes, strict
+    ).body()
 
 
-def _function(
-    tape: Tape,
-    name: str,
-    inputs: Sequence[str],
-    results: Sequence[str],
-    shared: Shared,
-    strict: bool,
-    sizes: Sizes,
-) -> _Function:
+def _scheduled(tape: Tape, inputs: Sequence[str], shared: Shared, strict: bool, sizes: Sizes) -> Schedule:
+    """The loops of a tape in their order."""
     tape = without_strides(symbolic.optimise(tape, strict=strict))
     # A strict value is never computed by a loop.
     tape = as_loops(tape, cone(tape, tape.outputs[:1]) if strict else ())
@@ -121,11 +116,12 @@ def _function(
         if is_inside(definition, tape.types, each, extent)
     }
     known = partial(is_known_op, language=shared.needs.language)
-    plan = schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
-    return _Function(plan, name, inputs, results, shared, sizes, strict)
+    return schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
 
 
 class _Function:
+    """Writes a function, or the body of a loop of an ``outer`` one: its results are variables of that one."""
+
     def __init__(
         self,
         plan: Schedule,
@@ -135,21 +131,24 @@ class _Function:
         shared: Shared,
         sizes: Sizes,
         strict: bool,
+        outer: _Function | None = None,
     ) -> None:
+        self.outer = outer
         self.plan, self.name, self.shared, self.sizes, self.strict = plan, name, shared, sizes, strict
         self.inputs, self.language, tape = inputs, shared.needs.language, plan.tape
         made = [each.name for each in sizes.made]
-        self.names = self.language.names(name, [*inputs, *results, *made, *sizes.names])
+        counters = sorted({loop.counter for each in sizes.made for loop in each.loops})
+        known = [*inputs, *results, *made, *sizes.names, *counters]
+        self.names: Names = outer.names if outer else self.language.names(name, known)
         self.tape, self.texts = tape, dict(zip((each.variable for each in tape.inputs), [*inputs, *made], strict=True))
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.looks = False
         self.memory: list[int] = []
-        self.loops: dict[int, LoopKernel] = {}
-        self.rooms: dict[int, list[str]] = {}
-        """By loop, what it writes that nobody reads."""
+        self.own: dict[str, TensorType] = {}
+        """Variables by name."""
         self.spare: dict[int, str] = {}
-        self.kernels: list[KernelPlan] = []
+        self.kernels: list[KernelPlan] = outer.kernels if outer else []
         self.done: list[Op | Kernel] = []
         self.results = list(zip(tape.outputs, results, strict=True))
         self.targets: dict[int, str] = {}
@@ -177,11 +176,12 @@ class _Function:
         wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
         steps = [step for step in self.plan.steps if isinstance(step, Group) or step.result not in self.texts]
         steps.sort(key=lambda step: wanted.isdisjoint(_variables(step)))
-        own = self._own(steps)
+        self._declare(steps)
         lines = self._guards({entry.variable for entry in self.tape.inputs} | set(self.tape.constants))
         looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
         last = steps[-1] if steps else None
-        if len(steps) == len(looks) + 1 and isinstance(last, Group) and len(own) == len(looks):
+        alone = len(steps) == len(looks) + 1 and len(self.own) == len(looks)
+        if alone and isinstance(last, Group) and (self.outer is None or self.language.inlines):
             # The only loops that there are stand in the function itself.
             lines += [line for step in looks for line in self._op(step)]
             kernel = self._kernel(last, self.name, inline=True)
@@ -194,7 +194,7 @@ class _Function:
         lines += self._copies()
         self.looks |= bool(looks)
         made = [each for each in self.sizes.made if each.name in self.used]
-        definitions = [*map(self._made, made), *(define() for define in own.values())]
+        definitions = [*map(self._made, made), *(self._memory(name, type) for name, type in self.own.items())]
         return definitions, [*put_in_place(made, self.language), *lines]
 
     def _made(self, made: Made) -> Statement:
@@ -215,28 +215,35 @@ class _Function:
         lines = plan.lines if alone else (Scope(plan.lines),)
         return [*remarks, *lines, *self._guards({root.variable for root in group.roots})]
 
-    def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], Statement]]:
-        found: dict[str, Callable[[], Statement]] = {}
+    def _declare(self, steps: Sequence[Group | Op]) -> None:
+        """Name what the function computes."""
         for step in steps:
-            if isinstance(step, Op) and step.regions:
-                if self.strict and step.result in self._exact():
-                    raise CodegenError(refusal(self.tape, step, self.language))
-                if not self.language.inlines:
-                    self._plan(step, found)
-                continue
             if isinstance(step, Op) and is_sort(self.tape, step):
                 name = self.spare[step.result] = self.names.fresh("spare")
                 count = 2 * self.tape.types[step.result].shape[step.keyword("axis")]
-                found[name] = partial(self._memory, name, TensorType(np.dtype(np.int64), (count,)))
-            for variable in _variables(step):
+                self._array(name, TensorType(np.dtype(np.int64), (count,)))
+            for variable in [] if isinstance(step, Op) and step.regions else _variables(step):
                 type = self.tape.types[variable]
                 if variable in self.targets:
                     text = self.targets[variable]
-                    self.texts[variable] = text if type.shape else self.language.result(text)
+                    self.texts[variable] = text if type.shape else self._number(text)
                     continue
                 name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
-                found[name] = partial(self._memory, name, type)
-        return found
+                if type.shape:
+                    self._array(name, type)
+                else:
+                    self.own[name] = type
+
+    def _number(self, result: str) -> str:
+        """A result that is a number."""
+        return result if self.outer else self.language.result(result)
+
+    def _array(self, name: str, type: TensorType) -> None:
+        """Declare an array, once for all trips of a loop."""
+        if self.outer:
+            self.outer._array(name, type)
+        else:
+            self.own[name] = type
 
     def _memory(self, name: str, type: TensorType) -> Statement:
         kind = self.language.type(type.dtype)
@@ -246,59 +253,55 @@ class _Function:
             return Room(kind, name, type.size)
         return self._allocated(kind, name, type.size)
 
-    def _plan(self, op: Op, found: dict[str, Callable[[], Statement]]) -> None:
-        """The plan of a loop, and memory for what it writes that nobody reads."""
-        name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
-        made = plan_loop(op, self.tape.types, name, self.shared.needs, whole=True, sizes=self.sizes.names)
-        if made is None:
-            raise CodegenError(refusal(self.tape, op, self.language))
-        self.loops[op.result] = made
-        read = self._items(op)
-        self.rooms[op.result] = []
-        for number, type in zip(made.results, made.types, strict=True):
-            if number not in read:
-                room = self.names.fresh("room")
-                self.rooms[op.result].append(room)
-                found[room] = partial(self._memory, room, type)
-
     def _exact(self) -> Collection[int]:
         """What the value is computed from, which has NumPy's bits under ``strict``."""
         return cone(self.tape, self.tape.outputs[:1])
 
-    def _inlined_loop(self, op: Op) -> list[Statement]:
+    def _loop(self, op: Op) -> Statement:
+        """The statements of a loop."""
         items, (region, operands) = self._items(op), with_constants(self.tape, op)
-        given = [self._text(operand) for operand in operands]
+        types = region.types()
+        is_known = all(self.language.is_known(type.dtype) and type.size for type in types)
+        if not is_known or (self.strict and op.result in self._exact()):
+            raise CodegenError(refusal(self.tape, op, self.language))
+        arrays = range(region.counted, region.counted + region.carries)
+        given = [
+            "" if number in arrays and self.tape.types[operand].shape else self._text(operand)
+            for number, operand in enumerate(operands)
+        ]
         self.used.update(given)
-        results = [self.texts[items[each]] if each in items else None for each in range(len(region.types()))]
+        results = [self.texts[items[each]] if each in items else None for each in range(len(types))]
         names, language = self.names, self.language
-        return [LoopWriter(region, given, results, language, names, self._trip, self._memory).run()]
+
+        def start(name: str, number: int) -> Statement:
+            return self._copied(operands[number], name)
+
+        return LoopWriter(region, given, results, language, names, self._trip, self._array, start).run()
+
+    def _copied(self, variable: int, target: str) -> Statement:
+        """The statement that gives an array the elements of another; of one that is the same everywhere the number."""
+        constant, type = self.tape.constants.get(variable), self.tape.types[variable]
+        if constant is not None and is_uniform(constant):
+            number = self.language.literal(np.asarray(constant).reshape(-1)[0], type.dtype)
+            return Fill(target, type.size, number, False)
+        source = self._text(variable)
+        self.used.add(source)
+        return Copy(target, source, type.size)
 
     def _trip(self, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> list[Statement]:
         """The statements of a trip of a loop."""
         sizes = replace(self.sizes, made=())
-        inner = _function(tape, self.name, inputs, results, self.shared, False, sizes)
+        plan = _scheduled(tape, inputs, self.shared, False, sizes)
+        inner = _Function(plan, self.name, inputs, results, self.shared, sizes, False, self)
         definitions, lines = inner._statements()
         self.used |= inner.used
         self.looks |= inner.looks
-        self.memory += inner.memory
         self.pieces += inner.pieces
         return [*definitions, *lines]
 
     def _items(self, op: Op) -> dict[int, int]:
         """The variables of the results of an op that gives several."""
         return {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
-
-    def _looped(self, op: Op) -> list[str]:
-        made, items = self.loops[op.result], self._items(op)
-        self.kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
-        arguments = [*made.sizes, *(self._text(operand) for operand in op.operands)]
-        self.used.update(arguments)
-        arguments += [self.shared.tables.name(self.name, np.asarray(table)) for table in made.tables]
-        rooms = iter(self.rooms[op.result])
-        for number, type in zip(made.results, made.types, strict=True):
-            text = self.texts[items[number]] if number in items else next(rooms)
-            arguments.append(text if type.shape else text.removeprefix("*") if text[0] == "*" else f"&{text}")
-        return filled(f"{made.plan.name}({', '.join(arguments)});")
 
     def _kernel(self, group: Group, name: str, *, inline: bool) -> Kernel:
         known = {}
@@ -318,7 +321,7 @@ class _Function:
         if isinstance(step, Op):
             self.done.append(step)
             if step.regions:
-                return self._inlined_loop(step) if self.language.inlines else self._looped(step)
+                return [self._loop(step)]
             return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(self.kernels)}")
         kernel = self._kernel(step, name, inline=self.language.inlines)
@@ -330,8 +333,8 @@ class _Function:
         arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
         self.used.update(arguments)
         for variable in _variables(step):
-            text, pointed = self.texts[variable], self.tape.types[variable].shape or variable in self.targets
-            arguments.append(text.removeprefix("*") if pointed else f"&{text}")
+            text, type = self.texts[variable], self.tape.types[variable]
+            arguments.append(text.removeprefix("*") if type.shape or text[0] == "*" else f"&{text}")
         return [*filled(f"{name}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
 
     def _op(self, op: Op) -> Sequence[Statement]:
@@ -344,15 +347,15 @@ class _Function:
         if not known:
             raise CodegenError(refusal(self.tape, op, self.language))
         if op.access == AccessMap.WRITE:
-            # Of an array that is the same everywhere code has the number only.
-            filled_ = is_uniform(self.tape.constants.get(op.operands[0], ()))
-            texts = ["" if filled_ and each == op.operands[0] else self._text(each) for each in op.operands]
+            start = self._copied(op.operands[0], self.texts[op.result])
+            texts = [self._text(each) for each in op.operands[1:]]
             self.used.update(texts)
-            return writing(self.tape, op, texts, self.texts[op.result], self.language, self.names.fresh("at"))
+            written = writing(self.tape, op, texts, self.texts[op.result], self.language, self.names.fresh("at"))
+            return [start, written]
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
         if is_places(op):
-            return [self._look(op)]
+            return self._look(op)
         if is_sort(self.tape, op):
             return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
         return [Copy(target, source, self.tape.types[op.result].size)]
@@ -374,13 +377,20 @@ class _Function:
         text = self.texts[op.result]
         return text if self.tape.types[op.result].shape else text[1:] if text[0] == "*" else f"&{text}"
 
-    def _look(self, op: Op) -> Statement:
+    def _look(self, op: Op) -> list[Statement]:
+        whole, type = np.dtype(np.int64), self.tape.types[op.operands[0]]
+        count, extent = (
+            str(each) if isinstance(each, Extent) else self.language.literal(each, whole)
+            for each in (type.size, op.keyword("extent"))
+        )
+        if self.language.inlines and not type.shape:
+            target, source = self.texts[op.result], self._text(op.operands[0])
+            self.used.add(source)
+            outside = self.language.applied("less", whole, target, self.language.literal(0, whole))
+            return [Assign(target, f"place_from({source}, {extent})"), Leave(outside, OUT_OF_BOUNDS)]
         function = called("places_from", self.tape, op, self.shared.needs)
-        sizes = (self.tape.types[op.operands[0]].size, op.keyword("extent"))
-        whole = np.dtype(np.int64)
-        texts = [str(each) if isinstance(each, Extent) else self.language.literal(each, whole) for each in sizes]
-        call = f"{function}({', '.join([self._target(op), self._source(op.operands[0]), *texts])})"
-        return Leave(self.language.applied("logical_not", np.dtype(bool), call), OUT_OF_BOUNDS)
+        call = f"{function}({', '.join([self._target(op), self._source(op.operands[0]), count, extent])})"
+        return [Leave(self.language.applied("logical_not", np.dtype(bool), call), OUT_OF_BOUNDS)]
 
     def _text(self, variable: int) -> str:
         if variable in self.texts:
@@ -414,7 +424,7 @@ class _Function:
             if self.tape.types[variable].shape:
                 lines.append(Copy(text, source, self.tape.types[variable].size))
             else:
-                lines.append(Assign(self.language.result(text), source))
+                lines.append(Assign(self._number(text), source))
         return lines
 
 

@@ -1,4 +1,4 @@
-"""Loops of a tape as loops in the function itself, for languages whose files have no functions for kernels."""
+"""Loops of a tape as loops in a function of a standalone file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from yota.emit.language import Language
 from yota.emit.names import Names
-from yota.emit.tree import Assign, Break, Copy, Define, Loop, Scope, Statement, Variable
+from yota.emit.tree import Alias, Assign, Break, Copy, Define, Exchange, Fill, Loop, Scope, Statement, Variable, View
+from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -23,9 +24,10 @@ Body: TypeAlias = Callable[[Tape, Sequence[str], Sequence[str]], list[Statement]
 class LoopWriter:
     """Writes one loop.
 
-    given: texts of the operands of the op.
+    given: texts of the operands of the op; those of carried arrays are not read.
     results: for each result of the op the name that it has in the function, None if nothing reads it.
-    memory: declares a variable.
+    array: declares an array ahead of all statements of the function.
+    start: the statement that gives an array the elements of an operand, by its number.
     """
 
     region: Region
@@ -34,10 +36,12 @@ class LoopWriter:
     language: Language
     names: Names
     body: Body
-    memory: Callable[[str, TensorType], Statement]
+    array: Callable[[str, TensorType], None]
+    start: Callable[[str, int], Statement]
     before: list[Statement] = field(default_factory=list)
     trip: list[Statement] = field(default_factory=list)
-    after: list[Statement] = field(default_factory=list)
+    stored: list[Statement] = field(default_factory=list)
+    """Statements that put rows of stacked outputs in their places."""
 
     def run(self) -> Scope:
         """The statements of the loop."""
@@ -46,8 +50,8 @@ class LoopWriter:
         types = [tape.types[output] for output in tape.outputs]
         trip, round = fresh("trip"), ""
         carried = [
-            self._carried(tape.names.get(output, "carried"), type, text)
-            for output, type, text in zip(tape.outputs[:count], types, given, strict=False)
+            self._carried(tape.names.get(output, "carried"), type, number)
+            for number, (output, type) in enumerate(zip(tape.outputs[:count], types, strict=False), region.counted)
         ]
         invariants = given[count + region.slices :]
         stop = self._stop()
@@ -61,18 +65,23 @@ class LoopWriter:
             self._row(entry.name, tape.types[entry.variable], rows, trip)
             for entry, rows in zip(tape.inputs[1 + count :], given[count : count + region.slices], strict=False)
         ]
-        outputs = [self._output(f"next_{name}", type) for name, type in zip(carried, types, strict=False)]
-        stacked = [self._output("row", type) for type in types[count:]]
-        self.trip.append(Scope(tuple(self.body(tape, [trip, *carried, *rows, *invariants], [*outputs, *stacked]))))
-        for name, type, result in zip(stacked, types[count:], self.results[count:], strict=True):
-            if result is not None:
-                self.trip.append(self._stored(result, name, type, trip))
+        outputs = [self._named(f"next_{name}", type, self.trip) for name, type in zip(carried, types, strict=False)]
+        pairs = zip(types[count:], self.results[count:], strict=True)
+        stacked = [self._output(type, result, trip) for type, result in pairs]
+        self._compute(tape, [trip, *carried, *rows, *invariants], [*outputs, *stacked])
+        self.trip.extend(self.stored)
         for name, output, type in zip(carried, outputs, types, strict=False):
-            self.trip.append(_moved(name, output, type))
-        for name, result, type in zip(carried, self.results, types, strict=False):
-            if result is not None:
-                self.after.append(_moved(result, name, type))
-        return Scope((*self.before, Loop(round or trip, "0", stop, tuple(self.trip)), *self.after))
+            exchange = Exchange(self._kind(type), name, output)
+            self.trip.append(exchange if type.shape else Assign(name, output))
+        after = [
+            Copy(result, name, type.size) if type.shape else Assign(result, name)
+            for name, result, type in zip(carried, self.results, types, strict=False)
+            if result is not None
+        ]
+        return Scope((*self.before, Loop(round or trip, "0", stop, tuple(self.trip)), *after))
+
+    def _kind(self, type: TensorType) -> str:
+        return self.language.type(type.dtype)
 
     def _stop(self) -> str:
         """The number of trips, or the largest one."""
@@ -82,55 +91,74 @@ class LoopWriter:
         if not region.counted:
             return str(region.trips)
         stop = self.names.fresh("trips")
-        bound = self.given[0] if region.trips is None else self.language.smaller(f"{region.trips}", self.given[0])
+        bound, most = self.given[0], region.trips
+        if most is not None:
+            text = str(most) if isinstance(most, Extent) else self.language.literal(most, np.dtype(np.int64))
+            bound = self.language.smaller(text, bound)
         self.before.append(Define(self.language.size(), stop, bound))
         return stop
 
-    def _declared(self, name: str, type: TensorType, place: list[Statement]) -> str:
-        """A name for a value: arrays are made before the loop, numbers at the ``place`` where they are used."""
+    def _named(self, name: str, type: TensorType, place: list[Statement]) -> str:
+        """A name for a value of the loop; a number is declared at its ``place``."""
         name = self.names.fresh(name)
-        (self.before if type.shape else place).append(self.memory(name, type))
+        if not type.shape:
+            place.append(Variable(self._kind(type), name))
+        elif self.language["pointers"]:
+            room = self.names.fresh(f"{name}_room")
+            self.array(room, type)
+            self.before.append(Alias(self._kind(type), name, room))
+        else:
+            self.array(name, type)
         return name
 
-    def _carried(self, name: str, type: TensorType, start: str) -> str:
-        name = self.names.fresh(name)
-        declared = self.memory(name, type)
-        if isinstance(declared, Variable):
-            self.before.append(replace(declared, value=start))
+    def _carried(self, name: str, type: TensorType, number: int) -> str:
+        """A carried value, which starts as an operand."""
+        if type.shape:
+            name = self._named(name, type, self.before)
+            self.before.append(self.start(name, number))
         else:
-            self.before.extend([declared, Copy(name, start, type.size)])
+            name = self.names.fresh(name)
+            self.before.append(Variable(self._kind(type), name, self.given[number]))
         return name
 
     def _leave(self, trip: str, carried: Sequence[str], invariants: Sequence[str]) -> None:
         """The end of the loop where its condition does not hold."""
         condition = self.region.condition
         assert condition is not None
-        goes_on = self._output("goes_on", condition.types[condition.outputs[0]])
-        self.trip.append(Scope(tuple(self.body(condition, [trip, *carried, *invariants], [goes_on]))))
+        goes_on = self._named("goes_on", condition.types[condition.outputs[0]], self.trip)
+        self._compute(condition, [trip, *carried, *invariants], [goes_on])
         self.trip.append(Break(self.language.applied("logical_not", np.dtype(bool), goes_on)))
+
+    def _compute(self, tape: Tape, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Statements of a trip; loops over elements that stand in the function itself have names of their own."""
+        body = self.body(tape, inputs, outputs)
+        self.trip.extend([Scope(tuple(body))] if self.language.inlines else body)
 
     def _row(self, name: str, type: TensorType, rows: str, trip: str) -> str:
         """A row of a stacked input."""
-        if not type.shape:
-            name = self.names.fresh(name)
-            self.trip.append(Define(self.language.type(type.dtype), name, self.language.element(rows, trip)))
-            return name
-        name = self._declared(name, type, self.before)
-        self.trip.append(Copy(name, self.language.slice(rows, trip, type.size), type.size))
+        name = self.names.fresh(name)
+        if type.shape:
+            self.trip.append(View(self._kind(type), name, self.language.slice(rows, trip, type.size), type.size))
+        else:
+            self.trip.append(Define(self._kind(type), name, self.language.element(rows, trip)))
         return name
 
-    def _output(self, name: str, type: TensorType) -> str:
-        return self._declared(name, type, self.trip)
-
-    def _stored(self, rows: str, row: str, type: TensorType, trip: str) -> Statement:
-        """A row of a stacked output, put in its place."""
-        if not type.shape:
-            return Assign(self.language.element(rows, trip), row)
-        return Copy(self.language.slice(rows, trip, type.size), row, type.size)
-
-
-def _moved(target: str, source: str, type: TensorType) -> Statement:
-    return Copy(target, source, type.size) if type.shape else Assign(target, source)
+    def _output(self, type: TensorType, rows: str | None, trip: str) -> str:
+        """What a row of a stacked output is called, which statements after those of the trip put in its place."""
+        if rows is not None and not self.region.is_fixed:
+            zero, count = self.language.literal(0, type.dtype), type.size * (self.region.trips or 0)
+            self.before.append(Fill(rows, count, zero, True))
+        if type.shape and rows is not None and self.language["pointers"]:
+            name = self.names.fresh("row")
+            view = View(self._kind(type), name, self.language.slice(rows, trip, type.size), type.size, True)
+            self.trip.append(view)
+            return name
+        name = self._named("row", type, self.trip)
+        if rows is not None and type.shape:
+            self.stored.append(Copy(self.language.slice(rows, trip, type.size), name, type.size))
+        elif rows is not None:
+            self.stored.append(Assign(self.language.element(rows, trip), name))
+        return name
 
 
 def with_constants(tape: Tape, op: Op) -> tuple[Region, tuple[int, ...]]:

@@ -13,13 +13,12 @@ import numpy as np
 from yota.emit.c.dialect import is_known
 from yota.emit.c.lines import Needs
 from yota.emit.language import Language, filled
-from yota.emit.tree import Assign, Copy, Fill, Loop, Scope, Statement, Variable
+from yota.emit.tree import Assign, Loop, Scope, Statement, Variable
 from yota.errors import CodegenError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
-from yota.ir.types import is_uniform
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +121,16 @@ def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Nee
     return filled(f"{function}({given});")
 
 
-def writing(
-    tape: Tape, op: Op, texts: Sequence[str], target: str, language: Language, counter: str
-) -> list[Statement]:
-    """Statements that write values at places, of which the last one stays; ``texts`` are those of the operands."""
-    source, value, places = texts
-    type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
-    start: Statement = Copy(target, source, type.size)
-    if constant is not None and is_uniform(constant):
-        start = Fill(target, type.size, language.literal(np.asarray(constant).reshape(-1)[0], type.dtype), False)
-    values, places_type = (tape.types[each] for each in op.operands[1:])
-    if not places_type.shape:
-        return [start, Assign(language.element(target, places), value)]
+def writing(tape: Tape, op: Op, texts: Sequence[str], target: str, language: Language, counter: str) -> Statement:
+    """The statement that writes a value at places, of which the last one stays; ``texts`` are those of both."""
+    value, places = texts
+    values, positions = (tape.types[each] for each in op.operands[1:])
+    if not positions.shape:
+        return Assign(language.element(target, places), value)
     if values.shape:
         value = language.element(value, "0" if values.shape == (1,) else counter)
     write = Assign(language.element(target, language.element(places, counter)), value)
-    return [start, Scope((Loop(counter, "0", str(places_type.size), (write,)),))]
+    return Scope((Loop(counter, "0", str(positions.size), (write,)),))
 
 
 NO_MEMORY = -1
@@ -150,7 +143,7 @@ OUT_OF_BOUNDS = -3
 
 def framed(own: Sequence[str], heap: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Statements between getting memory and giving it back."""
-    if not heap and "    goto done;" not in lines:
+    if not heap and not any(line.lstrip() == "goto done;" for line in lines):
         return [*own, *lines, "return 0;"]
     found = [*own, f"int status = {NO_MEMORY if heap else 0};"]
     if heap:
