@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from yota.emit.c.c_plan import KernelPlan, Piece, Tables
-from yota.emit.c.dialect import is_known_op
 from yota.emit.c.frame import result_hint
 from yota.emit.c.inline_loops import LoopWriter, with_constants
 from yota.emit.c.kernels import Kernel, plan_kernel, with_sizes
 from yota.emit.c.lines import Needs
+from yota.emit.c.standalone_schedule import standalone_schedule
 from yota.emit.c.statements import (
     OUT_OF_BOUNDS,
     Made,
@@ -41,13 +40,9 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, is_uniform
 from yota.ir.verify import is_on
-from yota.optimize.dce import run as without_dead
-from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import cone
-from yota.schedule.nests.contractions import as_counts, as_loops, as_sums
-from yota.schedule.nests.groups import GATHERS, Group, Schedule, schedule
-from yota.schedule.nests.index_patterns import index_arrays, is_inside, is_places, normalised, with_places
-from yota.schedule.nests.scatter_forms import in_place, without_strides
+from yota.schedule.nests.groups import Group, Schedule
+from yota.schedule.nests.index_patterns import is_places
 
 
 @dataclass(slots=True)
@@ -90,33 +85,14 @@ def body_of(
     """The body of the C function ``name`` of ``inputs`` and ``results`` that computes a tape's outputs."""
     sizes = sizes or Sizes()
     return _Function(
-        _scheduled(tape, inputs, shared, strict, sizes), name, inputs, results, shared, sizes, strict
+        standalone_schedule(tape, inputs, shared.needs.language, strict, sizes),
+        name,
+        inputs,
+        results,
+        shared,
+        sizes,
+        strict,
     ).body()
-
-
-def _scheduled(tape: Tape, inputs: Sequence[str], shared: Shared, strict: bool, sizes: Sizes) -> Schedule:
-    """The loops of a tape in their order."""
-    tape = without_strides(symbolic.optimise(tape, strict=strict))
-    # A strict value is never computed by a loop.
-    tape = as_loops(tape, cone(tape, tape.outputs[:1]) if strict else ())
-    tape = normalised(as_counts(as_sums(tape)))
-    # What is made from sizes is inside wherever sizes will do.
-    made = tape.inputs[len(inputs) :]
-    counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
-    tape = in_place(without_dead(with_places(tape, {entry.variable for entry in made}, counting)))
-    for entry in tape.inputs:
-        if tape.types[entry.variable].size == 0:
-            raise CodegenError(f"{entry.name} has no elements, and C has no arrays without any")
-    places = {entry.variable for entry in tape.inputs[len(inputs) :] if tape.types[entry.variable].shape}
-    definition = tape.definitions().get
-    places |= {
-        each
-        for op in tape.ops
-        for each, extent in index_arrays(tape, op)
-        if is_inside(definition, tape.types, each, extent)
-    }
-    known = partial(is_known_op, language=shared.needs.language)
-    return schedule(tape, known=known, looks=False, gathers=GATHERS, places=frozenset(places))
 
 
 class _Function:
@@ -291,7 +267,7 @@ class _Function:
     def _trip(self, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> list[Statement]:
         """The statements of a trip of a loop."""
         sizes = replace(self.sizes, made=())
-        plan = _scheduled(tape, inputs, self.shared, False, sizes)
+        plan = standalone_schedule(tape, inputs, self.language, False, sizes)
         inner = _Function(plan, self.name, inputs, results, self.shared, sizes, False, self)
         definitions, lines = inner._statements()
         self.used |= inner.used
