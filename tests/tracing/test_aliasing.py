@@ -210,8 +210,8 @@ def plain(call: str, y: Any) -> list[Any] | None:
         return None
 
 
-def probes(call: str, writeable: list[bool]) -> Iterator[tuple[Any, ...]]:
-    """Functions of an array whose results tell which writes show where; the first of a tuple does what others do."""
+def probes(call: str, writeable: list[bool]) -> list[Any]:
+    """Functions of an array whose results tell which writes show where; the first does what the others do."""
 
     def overwrite(found: list[Any]) -> None:
         for each, may in zip(found, writeable, strict=True):
@@ -236,24 +236,23 @@ def probes(call: str, writeable: list[bool]) -> Iterator[tuple[Any, ...]]:
         reshape_and_write(found)
         return (y * 1, *(each * 1 for each in found))
 
-    def both_written(y: Any) -> Any:
-        found = evaluated(call, y)
-        overwrite(found)
-        shown = (y * 1, *(each * 1 for each in found))
-        reshape_and_write(found)
-        return (*shown, y * 1, *(each * 1 for each in found))
-
     def operand_written(y: Any) -> Any:
         found = evaluated(call, y)
         y[...] = 5
         return tuple(each * 1 for each in found)
 
-    # A probe that writes nothing would say no more than the others.
-    if any(writeable):
-        yield both_written, result_written, reshaped_written
-    # An empty array has no values to read.
-    if "empty_like" not in call:
-        yield (operand_written,)
+    def all_written(y: Any) -> Any:
+        found = evaluated(call, y)
+        overwrite(found)
+        shown = [y * 1, *(each * 1 for each in found)]
+        reshape_and_write(found)
+        shown += [y * 1, *(each * 1 for each in found)]
+        y[...] = 5
+        return (*shown, *(each * 1 for each in found))
+
+    # A probe that writes nothing would say no more than the others; an empty array has no values to read.
+    parts = [] if "empty_like" in call else [operand_written]
+    return [all_written, result_written, reshaped_written, *parts] if any(writeable) else parts
 
 
 def agrees(probe: Any, shape: tuple[int, ...], layout: str) -> bool | None:
@@ -276,14 +275,12 @@ def fault(call: str, shape: tuple[int, ...], layout: str, results: list[Any]) ->
     writeable = [
         isinstance(each, np.ndarray) and each.flags.writeable and each.dtype.kind in "fciu" for each in results
     ]
-    for together, *parts in probes(call, writeable):
-        agreed = agrees(together, shape, layout)
-        for probe in parts if agreed is None else ():
-            if agrees(probe, shape, layout) is False:
-                return f"{call} of {layout}{shape}: {probe.__name__}"
-        if agreed is False:
-            return f"{call} of {layout}{shape}: {together.__name__}"
-    return None
+    together, *parts = probes(call, writeable) or [lambda y: ()]
+    agreed = agrees(together, shape, layout)
+    for probe in parts if agreed is None else ():
+        if agrees(probe, shape, layout) is False:
+            return f"{call} of {layout}{shape}: {probe.__name__}"
+    return f"{call} of {layout}{shape}: {together.__name__}" if agreed is False else None
 
 
 def cases() -> Iterator[tuple[str, str, list[str]]]:
