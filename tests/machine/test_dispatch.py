@@ -17,7 +17,9 @@ import sympy
 
 import yota
 from tests.emit.compiled import needs_compiler
+from yota.ir.callables import Derived
 from yota.run.machine.c_dispatch import _CHECKS, _RESULT_PARTS, MOST_FORMS, Form, offer, quick
+from yota.tracing.captured.checks import same
 
 SCALE = 1.0
 X = np.array([2.0, 9.0])
@@ -92,6 +94,34 @@ def test_forms_are_told_apart_by_dtype_and_shape() -> None:
             value, gradient = both(x)
             assert value == 4.0 * x.size and gradient.dtype == x.dtype and gradient.shape == x.shape
             assert len(both.forms) <= MOST_FORMS
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_derivatives_of_what_is_behind_a_dispatcher_go_straight_to_c(target: str) -> None:
+    function: Any = yota.lambdify("x", "x**3", target=target)
+    slope: Any = yota.value_and_grad(function, target="c")
+    for _ in range(4):
+        assert slope(2.0) == (8.0, 12.0)
+    assert isinstance(function, Derived) and slope.direct_calls
+
+
+@needs_compiler
+def test_derivatives_behind_a_dispatcher_are_derivatives_still() -> None:
+    factor = np.array([2.0, 3.0])
+    cube: Any = yota.value_and_grad(lambda x: np.sum(factor * x**3), target="c")
+    outer: Any = yota.jacobian(lambda x: cube(x)[1], target="c")
+    x = np.array([1.0, 2.0])
+    for _ in range(4):
+        assert cube(x)[0] == 26.0 and cube(x)[1].tolist() == [6.0, 36.0]
+        assert outer(x).tolist() == [[12.0, 0.0], [0.0, 36.0]]
+    assert isinstance(cube, Derived) and same([cube], [yota.value_and_grad(cube.__wrapped__, target="c")])
+    assert not same([cube], [yota.value_and_grad(cube.__wrapped__, target="c", has_aux=True)])
+    assert not same([cube], [outer])
+    assert cube.direct_calls and outer.direct_calls
+    factor[0] = 1.0
+    for _ in range(4):
+        assert cube(x)[1].tolist() == [3.0, 36.0] and outer(x).tolist() == [[6.0, 0.0], [0.0, 36.0]]
 
 
 @needs_compiler

@@ -349,7 +349,8 @@ def _of_state(state: State) -> Iterator[Check]:
             yield Check("changed", (functools.partial(differs, dependency, value),))
         else:
             held = () if value is ABSENT else (value,)
-            if kind == "attribute" and held and name in _NAMES:
+            # A dispatcher reports the class of what it calls.
+            if kind == "attribute" and held and name in _NAMES and (name != "__class__" or type(owner) is value):
                 yield Check(_NAMES[name], (owner, value))
             elif kind == "cell":
                 yield Check(kind, (owner, *held))
