@@ -24,7 +24,7 @@ from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
-from yota.tracing.patch_targets import PatchTargets
+from yota.tracing.patch_targets import PatchTargets, recording_form
 from yota.tracing.patching import ABSENT, Patch, PatchGroup
 from yota.tracing.source_lines import is_library
 from yota.tracing.trace import Trace
@@ -189,13 +189,23 @@ def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Mapping[int, Any]]:
 
 
 def _followed(forms: Mapping[int, Any]) -> Iterator[Patch]:
-    """Patches of SciPy's modules, whose functions call each other."""
+    """Patches of SciPy's modules and classes, whose functions call each other."""
+    seen: set[int] = set()
     for module in [name for name in sys.modules if name.startswith("scipy.")]:
         names = getattr(sys.modules[module], "__dict__", {})
         for name, value in list(names.items()):
-            form = forms.get(id(value), value)
-            if form is not value:
+            if (form := recording_form(forms, value)) is not value:
                 yield Patch(names, name, value, form)
+            if isinstance(value, type) and id(value) not in seen and value.__module__.startswith("scipy."):
+                seen.add(id(value))
+                yield from _methods(value, forms)
+
+
+def _methods(kind: type, forms: Mapping[int, Any]) -> Iterator[Patch]:
+    """Patches of the attributes of a class of SciPy's."""
+    for name, value in list(vars(kind).items()):
+        if (form := recording_form(forms, value)) is not value:
+            yield Patch(kind, name, value, form if hasattr(type(value), "__get__") else staticmethod(form))
 
 
 class PatchedNames:

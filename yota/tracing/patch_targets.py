@@ -185,7 +185,7 @@ class PatchTargets:
     """The names from which code may take a function that records, found by following what the code mentions.
 
     Every attribute that some code mentions is followed, of every module, class and object that is reached. Of Python's
-    own library and of SciPy that is done where a module holds such a function.
+    own library and of SciPy that is done where a module holds such a function. Code of SciPy's is not followed.
     """
 
     def __init__(self, forms: Mapping[int, Any]) -> None:
@@ -238,6 +238,10 @@ class PatchTargets:
         near = self._is_followed(type(value))
         if type(own) is dict and (near or type(value) is types.SimpleNamespace):
             self._more_owners.append((own, own))
+            if package_of(type(value)) == "scipy":  # its methods call what it holds
+                for name, held in list(own.items()):
+                    if type(held) in _REBUILT:
+                        self._value(own, name, held, [])
         return near
 
     def _is_followed(self, kind: type) -> bool:
@@ -278,6 +282,8 @@ class PatchTargets:
         found: list[Any] = []
         if (id(code), id(names)) in self._codes:
             return found
+        if package_of(names.get("__name__")) == "scipy":  # its names are patched in every trace
+            return found
         self._codes[id(code), id(names)] = code
         name = code.co_filename
         is_own = not (is_library_file(name) or is_installed_file(name))
@@ -309,11 +315,14 @@ class PatchTargets:
     def _class(self, kind: type) -> Iterator[Any]:
         if type(kind) is not type:
             yield type(kind)
-        for base in kind.__mro__:
+        packages = [package_of(base.__module__) for base in kind.__mro__]
+        for base, package in zip(kind.__mro__, packages, strict=True):
             if self._is_followed(base):
                 self._more_owners.append((base, vars(base)))
+                # SciPy's classes call methods of theirs, and Python calls some without a name.
+                every = "scipy" in packages and package != "scipy"
                 for name, value in list(vars(base).items()):
-                    if type(value) is types.FunctionType and name.startswith("__"):  # it may be called without a name
+                    if type(value) is types.FunctionType and (every or name.startswith("__")):
                         yield value
 
     def _mentioned(self) -> list[Any]:
