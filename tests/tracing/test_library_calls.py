@@ -120,3 +120,10 @@ def test_numbers_that_scipy_takes_off_the_tape_need_one_further_recording(monkey
     yota.grad(function, np.array([1.0, 10.0, 100.0]))
     assert len(runs) == 2
     assert yota.gradcheck(function, np.array([1.0, 10.0, 100.0]))
+
+
+def test_a_long_loop_in_scipy_that_no_loop_records_is_recorded_trip_by_trip():
+    def sections(x):
+        return np.sum(signal.cheby2(12, x[0], x[1], "hp", fs=x[2], output="sos"))
+
+    assert yota.gradcheck(sections, np.array([20.0, 17.0, 1000.0]))

@@ -184,7 +184,7 @@ def _with_loops(
     except (Exception, Interpret):  # noqa: BLE001  (without the loop it may be recorded all the same)
         pass
     trace.forget()
-    source.chosen = False
+    source.chosen = source.wide = source.deep = False
     return None
 
 
