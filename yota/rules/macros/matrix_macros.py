@@ -14,6 +14,8 @@ from yota.rules.macros.macro import Slope, Value, joined, macro
 
 _OF_ROUNDING = 0.1
 """The condition number from which on a matrix is singular, times the rounding error."""
+_UNCERTAIN = 16
+"""Rounding errors of the sum of all eigenvalues up to which two of them may be equal."""
 
 
 def _columns(values: Value) -> Value:
@@ -45,9 +47,21 @@ def _inverse_or_zero(x: Value) -> Value:
     return nothing.do("where", x.of_dtype(0), one / nothing.do("where", one, x))
 
 
-def _gaps(values: Value) -> Value:
-    """``1 / (values[j] - values[i])``, 0 where two values are equal."""
-    return _inverse_or_zero(_columns(values) - _rows(values))
+def _over_gaps(matrix: Value, values: Value, *, squared: bool = False, conjugated: bool = False) -> Value:
+    """Elements of ``matrix`` over ``values[j] - values[i]``, or the difference of squares; 0 on the diagonal.
+
+    Where two values are equal up to rounding, their vectors are undetermined. A result that depends on those, of which
+    the element of ``matrix`` is not 0, has no derivative that this rule can find: the element is not a number.
+    """
+    across, down = _columns(values), _rows(values)
+    gaps = across - down
+    size = values.do("absolute").sum(values.type.ndim - 1)
+    rounding = size * (_UNCERTAIN * float(np.finfo(values.type.dtype).eps))
+    equal = gaps.do("absolute").do("less_equal", rounding.do("reshape", shape=(*values.shape[:-1], 1, 1)))
+    apart = equal.do("where", gaps.of_dtype(1), gaps * (across + down) if squared else gaps)
+    others = _masked(matrix, 1 - np.eye(values.shape[-1]))
+    undetermined = others.do("equal", 0).do("where", others.of_dtype(0), others.of_dtype(np.nan))
+    return equal.do("where", undetermined, others / (apart.do("conjugate") if conjugated else apart))
 
 
 def _sum(*terms: Slope) -> Slope:
@@ -83,7 +97,7 @@ def eigh_adjoint(dw: Slope, dv: Slope, w: Value, v: Value) -> Value:
     if dv is None:
         assert dw is not None
         return v * _columns(dw) @ back
-    inner = _gaps(w) * (back @ dv)
+    inner = _over_gaps(back @ dv, w)
     if dw is not None:
         inner = _diagonal(dw) + inner
     matrix = v @ inner @ back
@@ -110,7 +124,7 @@ def eig_adjoint(dw: Slope, dv: Slope, w: Value, v: Value) -> Value:
         return back.do("solve", _rows(dw) * back)
     mixed = back @ dv
     along = _columns(_diagonal_of(mixed))
-    inner = _gaps(w).do("conjugate") * (mixed - back @ v * along)
+    inner = _over_gaps(mixed - back @ v * along, w, conjugated=True)
     if dw is not None:
         inner = _diagonal(dw) + inner
     return back.do("solve", inner @ back)
@@ -204,13 +218,13 @@ def svd_adjoint(du: Slope, ds: Slope, dvh: Slope, u: Value, s: Value, vh: Value)
     if du is None and dvh is None:
         assert ds is not None
         return u * _columns(ds) @ vh
-    squares, inverse = _gaps(s.do("square")), _inverse_or_zero(s)
+    inverse = _inverse_or_zero(s)
     ahead = None if du is None else u.H @ du
     behind = None if dvh is None else vh @ dvh.H
     inner = _sum(
         None if ds is None else _diagonal(ds),
-        None if ahead is None else _doubled(squares, ahead) * _columns(s),
-        None if behind is None else _rows(s) * _doubled(squares, behind),
+        None if ahead is None else _doubled(_over_gaps(ahead, s, squared=True)) * _columns(s),
+        None if behind is None else _rows(s) * _doubled(_over_gaps(behind, s, squared=True)),
     )
     if u.type.is_complex:
         # Half the imaginary diagonal of the difference, over the singular values, times the imaginary unit.
@@ -227,10 +241,9 @@ def svd_adjoint(du: Slope, ds: Slope, dvh: Slope, u: Value, s: Value, vh: Value)
     return total
 
 
-def _doubled(weights: Value, matrix: Value) -> Value:
-    """``weights * matrix`` plus its adjoint."""
-    weighted = weights * matrix
-    return weighted + weighted.H
+def _doubled(matrix: Value) -> Value:
+    """``matrix`` plus its adjoint."""
+    return matrix + matrix.H
 
 
 def _complement(projector: Value) -> Value:
