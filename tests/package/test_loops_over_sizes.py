@@ -193,8 +193,44 @@ def states(x, k):
     return np.sum(x)
 
 
+def heated(x):
+    for _ in range(300):
+        x = np.concatenate([x[:1], x[1:-1] + 0.2 * (x[2:] - 2 * x[1:-1] + x[:-2]), x[-1:]])
+    return np.sum(x**2)
+
+
+def peeled(x):
+    """A loop whose steps call a function of the file."""
+    total = 0.0
+    for _ in range(200):
+        total = total + x[np.argmax(x)] ** 2
+        x = 0.99 * x + 0.01 * np.roll(x, 1)
+    return total
+
+
+def test_long_loops_stay_loops_beside_a_named_size():
+    for f, least in ((heated, 2), (states_of_steps, 1)):
+        found = yota.value_and_grad(f, args={"x": "float64[N]"})
+        assert found.source.count("\n") < 1000
+        for n in (1, 2, 3, 4, 9, 40, 150):
+            x = np.random.default_rng(n).uniform(0.2, 0.9, n)
+            if n < least:
+                continue
+            value, gradient = found(x)
+            np.testing.assert_allclose(value, f(x), rtol=1e-11)
+            np.testing.assert_allclose(gradient, slopes(f, x), rtol=1e-9, atol=1e-12)
+
+
+def states_of_steps(x):
+    for k in range(250):
+        x = x + 0.001 * np.sin(x) * (k % 3) - 0.002 * np.sum(x) / 7
+    return np.sum(x * np.arange(len(x)))
+
+
 C_FUNCTIONS = [
-    *((f, 1) for f in (windows, chained, squares, differences, backwards, marked, scanned, stepped)),
+    *((f, 1) for f in (windows, chained, squares, differences, backwards, marked, scanned, stepped, filtered, heated)),
+    (peeled, 1),
+    (states_of_steps, 1),
     (states, 2),
 ]
 
@@ -211,7 +247,7 @@ def test_c_files_have_the_loop(f, count, tmp_path):
         value, slopes_ = np.zeros(()), [np.full(each.shape, np.nan) for each in args]
         given = [each.size for each in args]
         status = called(library, f"{f.__name__}_value_and_gradient", given, args, [value, *slopes_])
-        if n < {marked: 9, differences: 5, backwards: 2, chained: 2, windows: 4}.get(f, 1):
+        if n < {marked: 9, differences: 5, backwards: 2, chained: 2, windows: 4, filtered: 2, heated: 4}.get(f, 1):
             assert status == -2
             continue
         assert status == 0

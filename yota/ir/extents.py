@@ -42,6 +42,10 @@ class Spelled(str):
 class Sizes(Protocol):
     """Named sizes with several samples, which distinguish expressions of the names."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names."""
+
     def text(self, values: tuple[int, ...]) -> Spelled:
         """The expression with ``values`` at the samples."""
 

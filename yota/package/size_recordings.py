@@ -7,6 +7,7 @@ import operator
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from yota.rules.registry import registry
 from yota.run.gradient_layout import Wrt
 from yota.tracing.traced_sizes import Decision
 from yota.transform.reverse.backward import gradient_tape
+from yota.transform.rolling import roll
 from yota.transform.sizes.conditions import Conditions, demand
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.generalise import (
@@ -181,6 +183,9 @@ class Sized:
 
 def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
     """Trace the call at several sizes, as many as tell polynomials apart, or at a ``few`` that tell simple ones."""
+    if call.rolls and not call.loops and _is_long(call, wrt):
+        with suppress(YotaError, ArithmeticError, LookupError, TypeError, ValueError):
+            return _sized(replace(call, loops=True), wrt, strict, few)
     try:
         return _sized(call, wrt, strict, few)
     except (OtherSteps, UnknownForm) as fault:
@@ -198,11 +203,23 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> S
         return found
 
 
-def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
+def _is_long(call: Call, wrt: Wrt) -> bool:
+    """Whether a recording repeats so often that it has a loop."""
+    tape = _at(call, wrt, samples_of(_names(call), _FIRST, few=True).sizes[0]).tape
+    return any(op.regions for op in roll.run(tape).ops)
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    """The named sizes of a call."""
     names = call.dimensions()
     for name in names:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
+    return names
+
+
+def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
+    names = _names(call)
     samples = samples_of(names, _FIRST_OF_LOOPS if call.loops else _FIRST, few=few)
     if not call.literals:
         # What changes with the sizes is no number of the function's own.

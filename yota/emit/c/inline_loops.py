@@ -15,6 +15,7 @@ from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
+from yota.optimize.rewrite import cone
 
 Body: TypeAlias = Callable[[Tape, Sequence[str], Sequence[str]], list[Statement]]
 """Statements that compute the outputs of a tape, from texts of its inputs and names of its outputs."""
@@ -55,7 +56,8 @@ class LoopWriter:
         ]
         invariants = given[count + region.slices :]
         stop = self._stop()
-        if region.backwards:
+        counts = tape.inputs[0].variable in cone(tape, tape.outputs)
+        if region.backwards and (counts or region.slices or len(tape.outputs) > count):
             round = fresh("round")
             last = f"{stop} - 1" if region.trips is None or region.counted else str(region.trips - 1)
             self.trip.append(Define(self.language.size(), trip, f"{last} - {round}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ import numpy as np
 from yota.emit.numpy_literals import dtype_argument, dtype_text, shape_text
 from yota.emit.numpy_literals import scalar as scalar_text
 from yota.emit.python import scalar
-from yota.emit.python.function_plan import Loop, Step, marked
+from yota.emit.python.function_plan import FunctionPlan, Loop, Step, marked
 from yota.emit.python.op_call import owner
 from yota.emit.render import render
+from yota.ir.extents import extents_in
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -25,6 +27,7 @@ from yota.schedule.target_forms import as_counts, as_deposits, as_products
 if TYPE_CHECKING:
     from yota.emit.python.lower import Lowering
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _PLAIN = {"f": "float", "i": "int", "b": "bool"}
 
 
@@ -217,18 +220,18 @@ class RegionLowering:
         used = cone(tape, tape.outputs)
         places = [number for number, entry in enumerate(tape.inputs) if entry.variable in used]
         inputs = [replace(tape.inputs[place], argument=number) for number, place in enumerate(places)]
-        function = self._function(replace(tape, inputs=tuple(inputs)), hint)
-        return f"{function}({', '.join([given[place] for place in places])})"
+        function, sizes = self._function(replace(tape, inputs=tuple(inputs)), hint)
+        return f"{function}({', '.join([*(given[place] for place in places), *sizes])})"
 
-    def _function(self, tape: Tape, hint: str) -> str:
-        """The name of a function of its own that computes ``tape``."""
+    def _function(self, tape: Tape, hint: str) -> tuple[str, tuple[str, ...]]:
+        """The name of a function of its own that computes ``tape``, and the named sizes that it takes at last."""
         key = self.exact, _content(tape)
         known = self.lowering.trips
         if key not in known:
             known[key] = self._made(replace(tape, name=hint))
         return known[key]
 
-    def _made(self, tape: Tape) -> str:
+    def _made(self, tape: Tape) -> tuple[str, tuple[str, ...]]:
         lowering = self.lowering
         tape = symbolic.optimise(tape, strict=self.exact, values=len(tape.outputs))
         if scalar.is_scalar(tape):
@@ -243,19 +246,35 @@ class RegionLowering:
             lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
             lowering.imports.update(dict.fromkeys(plan.used))
             lowering.constants.objects.update(plan.constants)
-            return plan.functions[0].name
+            return plan.functions[0].name, ()
         exact = frozenset(tape.types) if self.exact else frozenset()
         tape = arranged(tape, exact)
         inner = lowering.inside(tape, fuse(tape, exact), exact)
         made = inner.plan()
         fresh = self.names.fresh
         spaces = [replace(each, pool=fresh("_pool"), maker=fresh("_workspace")) for each in made.workspaces]
-        made = replace(made, decorators=(), workspaces=tuple(spaces))
+        sizes = _sizes(tape, made)
+        parameters = (*made.parameters, *sizes)
+        made = replace(made, decorators=(), workspaces=tuple(spaces), parameters=parameters)
         lowering.helpers += [*made.helpers, render("numpy/function.py.jinja", plan=made).strip()]
         lowering.imports.update(inner.imports)
         lowering.constants.lines += inner.constants.lines
         lowering.constants.objects.update(inner.constants.objects)
-        return made.name
+        return made.name, sizes
+
+
+def _sizes(tape: Tape, plan: FunctionPlan) -> tuple[str, ...]:
+    """The named sizes that a function mentions."""
+    extents = list(extents_in((*tape.types.values(), *(op.static for op in tape.ops))))
+    if not extents:
+        return ()
+    lines = [line for step in plan.steps for line in (*step.before, *_lines(step), *step.after)]
+    words = {word for line in (*lines, plan.result) if line[:1] != "#" for word in _WORD.findall(line)}
+    return tuple([name for name in extents[0].sizes.names if name in words])
+
+
+def _lines(step: Step) -> list[str]:
+    return [line for loop in step.loops for line in (loop.header, *loop.lines)]
 
 
 def _content(tape: Tape) -> Hashable:

@@ -76,8 +76,8 @@ class Lowering:
         self.imports: dict[str, None] = {}
         self.helpers: list[str] = []
         """Functions that trips of loops call."""
-        self.trips: dict[Hashable, str] = {}
-        """Their names, by what they compute."""
+        self.trips: dict[Hashable, tuple[str, tuple[str, ...]]] = {}
+        """Their names, and the named sizes that they take, by what they compute."""
         self._guarded: dict[int, list[int]] = {}
         for index, guard in enumerate(tape.guards):
             self._guarded.setdefault(guard.variable, []).append(index)
