@@ -206,7 +206,7 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> S
 def _is_long(call: Call, wrt: Wrt) -> bool:
     """Whether a recording repeats so often that it has a loop."""
     tape = _at(call, wrt, samples_of(_names(call), _FIRST, few=True).sizes[0]).tape
-    return any(op.regions for op in roll.run(tape).ops)
+    return any(op.regions for op in roll.run(tape, call.worth).ops)
 
 
 def _names(call: Call) -> tuple[str, ...]:

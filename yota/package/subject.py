@@ -47,6 +47,7 @@ class Call:
     search: how long to look for few operations.
     rolls: whether many ops that repeat become loops, at known sizes.
     loops: whether all ops that repeat become loops, at sizes with names.
+    compiled: whether the code is a file in a compiled language.
     recorded: what `subject_of` recorded of this call and of those that were made from it.
     literals: whole numbers that the functions hold which ran when it was recorded.
     """
@@ -61,13 +62,14 @@ class Call:
     search: Target = _SEARCH
     rolls: bool = True
     loops: bool = False
+    compiled: bool = False
     recorded: dict[Any, Subject] = field(default_factory=dict)
     literals: set[int] = field(default_factory=set)
 
     @property
     def worth(self) -> Worth:
         """Lengths from which ops that repeat become a loop."""
-        return roll.SHORT if self.loops else roll.LONG
+        return roll.SHORT if self.loops else roll.WRITTEN if self.compiled else roll.LONG
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""
