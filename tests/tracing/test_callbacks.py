@@ -217,3 +217,14 @@ def test_integrals_of_waves_and_complex_functions() -> None:
     np.testing.assert_allclose(slope, steps, rtol=1e-8)
     with pytest.raises(TracingError, match="weight that is no wave"):
         yota.gradient(lambda a: integrate.quad(lambda x: a * x, -1, 1, weight="cauchy", wvar=0.5)[0])(1.0)
+
+
+@pytest.mark.parametrize("integrand", [lambda t, p: 1 / np.sqrt(t), lambda t, p: 1 / np.sqrt(t - p)])
+def test_an_integral_up_to_a_singularity_has_no_derivative_by_that_limit(integrand):
+    with pytest.raises(TracingError, match="traced limit at which the integrand is infinite"):
+        yota.grad(lambda p: integrate.quad(lambda t: integrand(t, p), p, 1)[0], 0.0)
+
+
+def test_an_integral_over_the_distance_from_a_singularity_has_a_derivative():
+    slope = yota.gradient(lambda p: integrate.quad(lambda s: 1 / np.sqrt(s), 0, 1 - p)[0])
+    assert [slope(p) for p in (0.0, 0.25)] == pytest.approx([-1.0, -1 / np.sqrt(0.75)], rel=1e-12)

@@ -152,6 +152,11 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, number_of(each)) for each in (a, b)]
     plain = Sampled(concrete_function(trace, function))
     low, high = map(number_of, ends)
+    if any(is_tracer(end) and _is_infinite(plain, number_of(end)) for end in ends):
+        raise trace.refuse(
+            "scipy.integrate.quad has a traced limit at which the integrand is infinite, and so may the derivative be.",
+            "If the singularity moves with the limit, integrate over the distance from it: the limit is 0 then.",
+        )
     if math.isfinite(high - low) and bool(b - a <= _NARROW * np.abs(a)):
         # Where the old variable is rounded to an end, too much of the range would be left out.
         halves, cut = np.reshape((b - a) / 2, (1,)), 0.0
@@ -168,6 +173,14 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     size, rough = float(number_of(size)), float(number_of(rough))
     error = size * min(_TOLERANCE, (200 * rough / size) ** 1.5) if size else 0.0
     return np.sum(halves * (rows @ _WEIGHTS)), error
+
+
+def _is_infinite(function: Sampled, x: float) -> bool:
+    with np.errstate(all="ignore"):
+        try:
+            return math.isfinite(x) and bool(np.isinf(function(np.array([x]))[0]))
+        except ArithmeticError:
+            return False
 
 
 def number_of(value: Any) -> Any:
