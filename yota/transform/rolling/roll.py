@@ -20,7 +20,7 @@ LONG, SHORT = Worth(), Worth(trips=4, ops=8, computed=0, written=1 << 31)
 """Lengths from which a run becomes a loop where the number of trips is fixed, and where it is not."""
 COMPILED = Worth(trips=4, heavy=64)
 """Lengths for C: straight code of arrays takes much longer to compile than loops, and runs no faster."""
-WRITTEN = Worth(ops=192)
+WRITTEN = Worth(ops=512, heavy=64)
 """Lengths for files in compiled languages, which people read."""
 _Places: TypeAlias = tuple[int, ...]
 
