@@ -14,7 +14,7 @@ from yota.emit.names import Names
 from yota.emit.render import macros, template_text
 from yota.emit.tree import Define, Loop, Memory, Remark, Room, Scope, Spelling, Statement, Variable, View
 from yota.ir import extents
-from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SAME, UNARY, Spelled
+from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SAME, UNARY, Extent, Spelled
 from yota.ir.types import TensorType
 
 _WIDTH = 88
@@ -135,6 +135,10 @@ class Language:
         digits += "" if "." in digits or "e" in digits else ".0"
         real = literals.get("single", literals["real"]) if single else literals["real"]
         return _signed(literals["inf"] if math.isinf(size) else real.format(digits), negative)
+
+    def whole(self, number: int) -> str:
+        """A whole number of 64 bits, or the expression of an extent."""
+        return str(number) if isinstance(number, Extent) else self.literal(number, np.dtype(np.int64))
 
     def is_known(self, dtype: np.dtype[Any]) -> bool:
         """Whether the table has this dtype."""

@@ -34,7 +34,6 @@ from yota.emit.names import Names
 from yota.emit.python.accesses import check_steps
 from yota.emit.tree import Assign, Copy, Define, Fill, Leave, Memory, Room, Scope, Statement, Unused, Variable
 from yota.errors import CodegenError
-from yota.ir.extents import Extent
 from yota.ir.printing import operations
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -84,15 +83,8 @@ def body_of(
 ) -> Body:
     """The body of the C function ``name`` of ``inputs`` and ``results`` that computes a tape's outputs."""
     sizes = sizes or Sizes()
-    return _Function(
-        standalone_schedule(tape, inputs, shared.needs.language, strict, sizes),
-        name,
-        inputs,
-        results,
-        shared,
-        sizes,
-        strict,
-    ).body()
+    plan = standalone_schedule(tape, inputs, shared.needs.language, strict, sizes)
+    return _Function(plan, name, inputs, results, shared, sizes, strict).body()
 
 
 class _Function:
@@ -272,7 +264,6 @@ class _Function:
         definitions, lines = inner._statements()
         self.used |= inner.used
         self.looks |= inner.looks
-        self.pieces += inner.pieces
         return [*definitions, *lines]
 
     def _items(self, op: Op) -> dict[int, int]:
@@ -308,9 +299,7 @@ class _Function:
         self.kernels.append(replace(made, extent=0))
         arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
         self.used.update(arguments)
-        for variable in _variables(step):
-            text, type = self.texts[variable], self.tape.types[variable]
-            arguments.append(text.removeprefix("*") if type.shape or text[0] == "*" else f"&{text}")
+        arguments += map(self._pointer, _variables(step))
         return [*filled(f"{name}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
 
     def _op(self, op: Op) -> Sequence[Statement]:
@@ -340,7 +329,7 @@ class _Function:
         if self.strict and self.tape.types[op.result].dtype.kind == "f" and op.result in self._exact():
             raise CodegenError(refusal(self.tape, op, self.language))
         sources = [self._source(operand) for operand in op.operands]
-        return calling(self.tape, op, sources, self._target(op), self.shared.needs)
+        return calling(self.tape, op, sources, self._pointer(op.result), self.shared.needs)
 
     def _source(self, variable: int) -> str:
         """A pointer to an operand."""
@@ -348,24 +337,21 @@ class _Function:
         self.used.add(text)
         return text if type.shape else f"(const {self.language.type(type.dtype)}[]){{{text}}}"
 
-    def _target(self, op: Op) -> str:
-        """A pointer to the result."""
-        text = self.texts[op.result]
-        return text if self.tape.types[op.result].shape else text[1:] if text[0] == "*" else f"&{text}"
+    def _pointer(self, variable: int) -> str:
+        """A pointer to what the function computes."""
+        text = self.texts[variable]
+        return text if self.tape.types[variable].shape else text[1:] if text[0] == "*" else f"&{text}"
 
     def _look(self, op: Op) -> list[Statement]:
-        whole, type = np.dtype(np.int64), self.tape.types[op.operands[0]]
-        count, extent = (
-            str(each) if isinstance(each, Extent) else self.language.literal(each, whole)
-            for each in (type.size, op.keyword("extent"))
-        )
+        type, extent = self.tape.types[op.operands[0]], self.language.whole(op.keyword("extent"))
         if self.language.inlines and not type.shape:
             target, source = self.texts[op.result], self._text(op.operands[0])
             self.used.add(source)
-            outside = self.language.applied("less", whole, target, self.language.literal(0, whole))
+            outside = self.language.applied("less", np.dtype(np.int64), target, self.language.whole(0))
             return [Assign(target, f"place_from({source}, {extent})"), Leave(outside, OUT_OF_BOUNDS)]
         function = called("places_from", self.tape, op, self.shared.needs)
-        call = f"{function}({', '.join([self._target(op), self._source(op.operands[0]), count, extent])})"
+        given = [self._pointer(op.result), self._source(op.operands[0]), self.language.whole(type.size), extent]
+        call = f"{function}({', '.join(given)})"
         return [Leave(self.language.applied("logical_not", np.dtype(bool), call), OUT_OF_BOUNDS)]
 
     def _text(self, variable: int) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from yota.emit.language import Language
 from yota.emit.names import Names
 from yota.emit.tree import Alias, Assign, Break, Copy, Define, Exchange, Fill, Loop, Scope, Statement, Variable, View
-from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -95,8 +94,7 @@ class LoopWriter:
         stop = self.names.fresh("trips")
         bound, most = self.given[0], region.trips
         if most is not None:
-            text = str(most) if isinstance(most, Extent) else self.language.literal(most, np.dtype(np.int64))
-            bound = self.language.smaller(text, bound)
+            bound = self.language.smaller(self.language.whole(most), bound)
         self.before.append(Define(self.language.size(), stop, bound))
         return stop
 

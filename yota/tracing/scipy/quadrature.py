@@ -152,7 +152,7 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, number_of(each)) for each in (a, b)]
     plain = Sampled(concrete_function(trace, function))
     low, high = map(number_of, ends)
-    if any(is_tracer(end) and _is_infinite(plain, number_of(end)) for end in ends):
+    if any(is_tracer(end) and _is_infinite(plain, x) for end, x in zip(ends, (low, high), strict=True)):
         raise trace.refuse(
             "scipy.integrate.quad has a traced limit at which the integrand is infinite, and so may the derivative be.",
             "If the singularity moves with the limit, integrate over the distance from it: the limit is 0 then.",
