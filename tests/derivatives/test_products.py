@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -205,3 +206,18 @@ def test_over_many_points(over: Any, target: str) -> None:
     x, v = RANDOM.uniform(0.5, 1.5, (7, 3)), RANDOM.standard_normal((7, 3))
     product = yota.hvp(yota.batch(lambda x, a: a * np.sum(x**3), over=over), target=target)
     np.testing.assert_allclose(product(x, 2.0, v), 12 * x * v, rtol=1e-13)
+
+
+def test_the_signature_has_the_direction_and_arguments_may_be_named() -> None:
+    def scaled(x: Any, a: float = 1.0, *, k: float = 2.0) -> Any:
+        return a * k * np.sum(x**3)
+
+    x, v = np.array([1.0, 2.0]), np.array([1.0, -1.0])
+    product = yota.hvp(scaled)
+    assert [*inspect.signature(product).parameters] == ["x", "a", "v", "k"]
+    assert str(inspect.signature(yota.hvp(lambda v: v**3))) == "(v, vector, /)"
+    assert str(inspect.signature(yota.hvp(yota.batch(lambda x: x**3)))) == "(x, v, /)"
+    np.testing.assert_array_equal(product(x, 3.0, v, k=1.0), 18 * x * v)
+    np.testing.assert_array_equal(product(x, v, k=1.0, a=2.0), 12 * x * v)
+    outer = yota.gradient(lambda x: np.sum(product(x, v, a=2.0)))
+    np.testing.assert_array_equal(outer(x), 24 * v)

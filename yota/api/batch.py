@@ -163,7 +163,7 @@ class Points(Values):
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the results on the tape of a running trace, if arguments are traced."""
-        call = inside(self.function, (*self.hidden, *args), kwargs)
+        call = inside(*self.positional(args, kwargs))
         if any(type(leaf.value) is Tracer for leaf in call.arguments.leaves):
             return Differentiated.traced(self, args, kwargs)
         prepared, function, positions, leaves = self.prepare(args, kwargs)

@@ -86,7 +86,7 @@ class Matrices(Differentiated):
         from yota.run.derivatives.inside import inside
         from yota.run.derivatives.straight_line import largest, straight_line
 
-        call = inside(self.function, (*self.hidden, *args), kwargs)
+        call = inside(*self.positional(args, kwargs))
         layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
         forms: list[ResultForm] = []
         by = call.plain.leaves[layout.wanted[0]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -55,7 +57,7 @@ def hvp(
     -------
     Callable
         Takes the arguments of ``f`` and then a direction of the shape of ``args[wrt]``; returns an array of that
-        shape.
+        shape. The direction is the last argument by position; arguments of ``f`` may be given by name.
 
     Raises
     ------
@@ -71,10 +73,15 @@ def hvp(
     array([ 60., 120.])
     """
     wanted = Target.wanted(target, strict, effort)
-    if is_batched(f):
-        return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
     recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
-    return caller(form_of(HessianProducts, f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
+    found: Callable[..., Any]
+    if is_batched(f):
+        found = f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
+    else:
+        found = caller(form_of(HessianProducts, f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
+    with contextlib.suppress(TypeError, ValueError):
+        found.__signature__ = _with_direction(inspect.signature(f))  # type: ignore[attr-defined]
+    return found
 
 
 class HessianProducts(Differentiated):
@@ -91,6 +98,11 @@ class HessianProducts(Differentiated):
         # A negative position counts the function's own arguments, without the direction.
         place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
         super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)
+
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The function, and its arguments by position before the direction."""
+        function, own = super().positional(args[:-1], kwargs)
+        return function, (*own, *args[-1:])
 
     def worth(self, target: Target) -> Worth | None:
         """Lengths from which ops that repeat become a loop; the straight code of a product is several times as long."""
@@ -127,6 +139,17 @@ class HessianProducts(Differentiated):
     def result(self, gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> Any:
         """The product."""
         return layout.shaped(gradient.leaves, outputs)
+
+
+def _with_direction(signature: inspect.Signature) -> inspect.Signature:
+    """``signature`` with the direction as its last positional parameter."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    own = [*signature.parameters.values()]
+    if any(each.kind is each.VAR_POSITIONAL for each in own):
+        raise ValueError("nothing by position follows them")
+    given = [each.replace(kind=kind, default=each.empty) for each in own if each.kind < each.VAR_POSITIONAL]
+    name = "v" if "v" not in signature.parameters else "vector"
+    return signature.replace(parameters=[*given, inspect.Parameter(name, kind), *own[len(given) :]])
 
 
 def _check(function: Callable[..., Any], by: Leaf, direction: Leaf, count: int) -> None:

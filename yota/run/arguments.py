@@ -56,7 +56,8 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
 def names_of(function: Callable[..., Any], count: int) -> list[str]:
     """Parameter names for ``count`` arguments by position."""
     if isinstance(function, _Keywords):
-        return [*names_of(function.function, count - len(function.names)), *function.names]
+        known = [*names_of(function.function, function.count), *function.names]
+        return [*known, *(f"x{position}" for position in range(len(known), count))]
     if type(function) is types.FunctionType and not function.__dict__:
         # Without attributes such as __wrapped__ the code has the names, which takes less time than a signature.
         code = function.__code__
@@ -102,12 +103,12 @@ class _Keywords:
 
     def __init__(self, function: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
         self.function, self.names = function, names
-        self._count = count
+        self.count = count
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
-        keywords = dict(zip(self.names, args[self._count :], strict=True))
-        return self.function(*args[: self._count], **keywords)
+        keywords = dict(zip(self.names, args[self.count :], strict=True))
+        return self.function(*args[: self.count], **keywords)
 
 
 def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Arguments:

@@ -133,7 +133,7 @@ class Differentiated:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Callable[..., Any], tuple[Any, ...], list[Any]]:
         """The key of the argument types, the call with its arguments by position, and their leaves."""
-        function, args = positional(self.function, (*self.hidden, *args), kwargs)
+        function, args = self.positional(args, kwargs)
         leaves: list[Any] = []
         try:
             key = tuple([key_of(argument, leaves) for argument in args])
@@ -144,6 +144,10 @@ class Differentiated:
             key = (function.names, *key)  # type: ignore[attr-defined]
         return key, function, args, leaves
 
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The function and all arguments of a call by position."""
+        return positional(self.function, (*self.hidden, *args), kwargs)
+
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """The compiled form for argument types like those of ``args``."""
         return Prepared(self, function, args)
@@ -152,7 +156,7 @@ class Differentiated:
         """Record the result on the tape of a running trace."""
         from yota.run.derivatives.inside import inside
 
-        call = inside(self.function, (*self.hidden, *args), kwargs)
+        call = inside(*self.positional(args, kwargs))
         layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
         forms: list[ResultForm] = []
         how: dict[str, Any] = {"registry": call.trace.registry, "rolls": call.trace.rolls}

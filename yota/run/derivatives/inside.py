@@ -9,7 +9,7 @@ from typing import Any
 import yota.tracing.loops  # noqa: F401  (it registers recorded forms)
 from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
-from yota.run.arguments import Arguments, positional, sort_arguments
+from yota.run.arguments import Arguments, sort_arguments
 from yota.tracing.current import current
 from yota.tracing.implementations import when_loaded
 from yota.tracing.record import record
@@ -43,11 +43,10 @@ def _solvers() -> None:
     import yota.solvers  # noqa: F401  (its files register what they record)
 
 
-def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inside:
+def inside(function: Callable[..., Any], args: tuple[Any, ...]) -> Inside:
     """A call of ``function`` in the running trace of this thread."""
     trace = current()
     assert trace is not None
-    function, args = positional(function, args, kwargs)
     arguments = sort_arguments(function, args)
     return Inside(trace, function, arguments, replace(arguments, leaves=tuple(map(_plain, arguments.leaves))))
 
