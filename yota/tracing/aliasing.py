@@ -136,7 +136,7 @@ def _as_laid_out(
     for each, own, other in zip(results, apart, plain if isinstance(plain, (tuple, list)) else [plain], strict=False):
         if own and other.strides != each._value().strides:
             value = laid_as(each._value(), other.strides)
-            each = trace.wrap(trace.rearranged(each._current(), value), value)
+            each = trace.rearranged(each._current(), value)
         found.append(each)
     return found
 

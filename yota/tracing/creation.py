@@ -44,7 +44,7 @@ def as_array(trace: Trace, value: Any) -> Any:
     if isinstance(plain, np.ndarray):
         return value
     plain = np.asarray(plain)
-    return trace.wrap(trace.rearranged(trace.lift(value), plain), plain)
+    return trace.rearranged(trace.lift(value), plain)
 
 
 def _stacked(trace: Trace, value: Any) -> Any:

@@ -140,7 +140,7 @@ class ArrayMethods:
         copied = value.copy(order)
         if copied.strides != value.strides:
             # Whether a reshape is a view depends on the order in memory, so the copy has a variable of its own.
-            return self._trace.wrap(self._trace.rearranged(self._current(), copied), copied)
+            return self._trace.rearranged(self._current(), copied)
         return self._trace.wrap(self._current(), copied)
 
     def item(self, *index: Any) -> Any:

@@ -146,18 +146,13 @@ def is_installed_file(name: str) -> bool:
 
 
 def is_deep_file(name: str) -> bool:
-    """Whether a file of Python code runs from its source where a trace is deep: NumPy's and SciPy's."""
+    """Whether a file of Python code is NumPy's or SciPy's, and runs from its source where a trace is deep."""
     return name.startswith((_NUMPY, _SCIPY))
 
 
 def is_masked_file(name: str) -> bool:
     """Whether a file of Python code belongs to NumPy's masked arrays."""
     return name.startswith(_MASKED)
-
-
-def is_array_file(name: str) -> bool:
-    """Whether a file of Python code belongs to NumPy or SciPy."""
-    return name.startswith((_NUMPY, _SCIPY))
 
 
 def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType]:

@@ -102,7 +102,7 @@ def _laid(found: Any, strides: tuple[int, ...]) -> Any:
     if value.strides == strides:
         return found
     value = laid_as(value, strides)
-    return found._trace.wrap(found._trace.rearranged(found._current(), value), value)
+    return found._trace.rearranged(found._current(), value)
 
 
 def _as_pairs(base: Any, shape: tuple[int, ...]) -> Any:

@@ -446,10 +446,9 @@ class Trace:
             if len(self.builder.guards) == _MANY_GUARDS and self.builder.alarm is not None:
                 self.restart_in_loop()
 
-    def rearranged(self, variable: int, value: Any) -> int:
-        """Another variable for the same elements, whose concrete ``value`` lies otherwise in memory."""
-        found: Tracer = self.record(catalog.primitive("reshape"), (variable,), {"shape": value.shape}, value)
-        return found._variable
+    def rearranged(self, variable: int, value: Any) -> Any:
+        """A tracer for the same elements, whose concrete ``value`` lies otherwise in memory."""
+        return self.record(catalog.primitive("reshape"), (variable,), {"shape": value.shape}, value)
 
     def rely_on_order(self) -> None:
         """Note that what is recorded depends on how the arguments lie in memory."""
@@ -469,13 +468,13 @@ class Trace:
             self.interrupted = LongLoop(positions(caller()))
             raise self.interrupted
 
-    def loop_ends(self, filename: str, lines: Sequence[int], recorded: bool) -> None:
-        """Note that a loop on these lines was ``recorded`` by one trip, or that it cannot be.
+    def loop_ends(self, loop: Any, filename: str, lines: Sequence[int], recorded: bool) -> None:
+        """Note that a loop on these lines was ``recorded`` by one trip, or, of the outermost one, that it cannot be.
 
         A first run that ended there is then over; or so is this one, which began for the loop.
         """
         first = self.first_run
-        if first is None or not first.ended_in(filename, lines):
+        if first is None or not (recorded or self.loop is loop) or not first.ended_in(filename, lines):
             return
         if recorded:
             first.over = True

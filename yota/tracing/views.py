@@ -374,7 +374,7 @@ def overwrite(tracer: Tracer, value: Any) -> None:
     strides = tracer._value().strides
     if trace.values[variable].strides != strides:
         if tracer._base is None:
-            variable = trace.rearranged(variable, laid_as(trace.values[variable], strides))
+            variable = trace.rearranged(variable, laid_as(trace.values[variable], strides))._variable
         else:
             _assign(tracer, variable, reads=True)
             return

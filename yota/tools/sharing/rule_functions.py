@@ -15,7 +15,7 @@ from yota.ir.plain_text import docstring, shell, visible
 from yota.package.assembly import MARK, tidied
 from yota.rules.language.model import Expression, Literal, Parameter, Rule, is_zero, refusal
 from yota.rules.registry import Registry, registry
-from yota.tools.sharing.dialects import DIALECTS, FIXED, SEED, Dialect, Speller, identifier
+from yota.tools.sharing.dialects import FIXED, LIBRARIES, SEED, Dialect, Speller, dialect_of, identifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +212,9 @@ class Shared:
 
 def export(path: Path, library: str, command: Sequence[str]) -> Shared:
     """The module for ``library`` (JAX, PyTorch or autograd) with the rules of a file; its header shows ``command``."""
-    dialect = DIALECTS.get(library)
-    if dialect is None:
-        raise ArgumentError(f"rules are exported to {', '.join(DIALECTS)}, not to {library!r}")
+    if library not in LIBRARIES:
+        raise ArgumentError(f"rules are exported to {', '.join(LIBRARIES)}, not to {library!r}")
+    dialect = dialect_of(library)
     known = registry().copy()
     rules = known.load(path)
     wanted = [rule for rule in rules if rule.primal]

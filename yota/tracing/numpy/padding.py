@@ -285,7 +285,7 @@ def _gathered(extents: tuple[int, ...], places: tuple[int, ...], kept: tuple[sli
     if places:
         # Windows share elements, and so may be copied where they are reshaped.
         laid = np.lib.stride_tricks.sliding_window_view(value, extents, places)[kept]
-        x = x._trace.wrap(x._trace.rearranged(x._current(), laid), laid)
+        x = x._trace.rearranged(x._current(), laid)
     return x
 
 

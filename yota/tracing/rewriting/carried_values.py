@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.errors import TracingError
 from yota.ir.tape import Op
+from yota.marks import mark_of
 from yota.tracing.conversions import FirstRun
 from yota.tracing.current import current
 from yota.tracing.indices import affine, only_counts
@@ -20,7 +21,6 @@ _WHOLE = ("absolute", "add", "floor_divide", "multiply", "negative", "positive",
 """Primitives of whole numbers that do not outgrow 64 bits by a few trips."""
 _MODEST = 8
 """Exponents up to which powers of Python's numbers are taken not to overflow."""
-_PLAIN = (bool, int, str)
 
 
 class OneTrip(FirstRun):
@@ -75,7 +75,7 @@ class CarriedValues:
         """What is carried to the next trip."""
         self._follow_written(values, found)
         for place, (before, value) in enumerate(zip(self.given, found, strict=True)):
-            if place not in self.places and before is not ABSENT and not _is_same(before, value):
+            if place not in self.places and before is not ABSENT and not is_same(before, value):
                 raise TracingError("a trip changes something that is no number and no array of them")
         carried = tuple([found[place] for place in self.places])
         _refuse_growth(parts_of(values), parts_of(carried))
@@ -142,8 +142,10 @@ def parts_of(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_same(before: Any, after: Any) -> bool:
-    return before is after or (type(before) is type(after) and type(before) in _PLAIN and before == after)
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values are one object, or equal numbers or texts of Python's."""
+    plain = (bool, int, float, complex, str)
+    return one is other or (type(one) in plain and type(other) in plain and mark_of(one) == mark_of(other))
 
 
 def _refuse_growth(carried: Iterator[Any], after: Iterator[Any]) -> None:

@@ -24,7 +24,7 @@ from yota.tracing.bytecode import static_attribute
 from yota.tracing.creation import fresh
 from yota.tracing.current import current
 from yota.tracing.methods import is_traced, is_tracer
-from yota.tracing.source_lines import caller, is_array_file, is_installed_file, is_library_file
+from yota.tracing.source_lines import caller, is_deep_file, is_installed_file, is_library_file
 from yota.tracing.writers import Called
 
 _CONSTANTS = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...))
@@ -203,7 +203,7 @@ def _is_known(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if code is not None:
         name = code.co_filename
-        return is_array_file(name) or any(name == getattr(sys.modules.get(each), "__file__", "") for each in _MODULES)
+        return is_deep_file(name) or any(name == getattr(sys.modules.get(each), "__file__", "") for each in _MODULES)
     home = getattr(function, "__self__", None)
     if isinstance(home, types.ModuleType):
         return home.__name__ in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))

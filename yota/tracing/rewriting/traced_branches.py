@@ -20,12 +20,14 @@ from yota.tracing.indices import only_counts
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import ABSENT
 from yota.tracing.rewriting.builtin import BUILT_IN
+from yota.tracing.rewriting.carried_values import is_same
 from yota.tracing.rewriting.effects import made
 from yota.tracing.rewriting.native_calls import natively
 from yota.tracing.rewriting.operator_rules import iterate, truth
 from yota.tracing.rewriting.rewritten import rule
 from yota.tracing.trace import Trace
 from yota.tracing.tracer import Tracer
+from yota.tracing.views import UNREAD
 
 _INDEXED = (AccessMap.READ, AccessMap.WRITE)
 _TOTAL = {
@@ -33,9 +35,6 @@ _TOTAL = {
     *(*_INDEXED, *VIEWS, *JOINS, *CONTRACTIONS),
 }
 """Access maps of ops that raise no error, whatever the values are."""
-_HIDDEN = -1
-"""In the place of the variable of an array that may not be read."""
-_PLAIN = (bool, int, float, complex, str)
 
 
 @rule("either")
@@ -80,7 +79,7 @@ class _Arrays:
         self._before = [(self._given[place], self._given[place]._current()) for place in self._places]
         for place, (array, variable) in zip(self._places, self._before, strict=True):
             self.copies[place] = Tracer(self._trace, variable)
-            array._variable = _HIDDEN
+            array._variable = UNREAD
 
     def __exit__(self, *failure: object) -> None:
         for array, variable in self._before:
@@ -192,12 +191,10 @@ def _is_at_known_place(trace: Trace, op: Op) -> bool:
 
 def _selected(trace: Trace, test: Any, one: Any, other: Any) -> Any:
     """What two branches gave, by ``test``."""
-    if one is other:
+    if is_same(one, other):
         return one
     if type(one) is type(other) and type(one) in (tuple, list) and len(one) == len(other):
         return made(type(one)(_selected(trace, test, *pair) for pair in zip(one, other, strict=True)))
-    if type(one) is type(other) and type(one) in _PLAIN and one == other:
-        return one
     if one is ABSENT or other is ABSENT:
         return ABSENT
     if all(map(_is_number, (one, other))):

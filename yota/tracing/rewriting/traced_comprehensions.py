@@ -60,8 +60,7 @@ def _sum(
             return carried.after(given, (before + term(trip * left.step + left.start),))
 
         found = carried.recorded(trace, lambda first: FORMS["counted"](len(left), body, first))
-        if found is not None or trace.loop is None:
-            trace.loop_ends(term.__code__.co_filename, lines, found is not None)
+        trace.loop_ends(None, term.__code__.co_filename, lines, found is not None)
         if found is not None:
             return found[0]
     for each in terms(left):
@@ -79,7 +78,6 @@ def _map(trace: Trace, values: range, term: FunctionType, lines: Sequence[int]) 
         return found
 
     found = carried.attempted(trace, lambda first: FORMS["mapped"](len(values), body))
-    is_one = is_tracer(found)
-    if is_one or trace.loop is None:
-        trace.loop_ends(term.__code__.co_filename, lines, is_one)
-    return found if is_one else None
+    found = found if is_tracer(found) else None
+    trace.loop_ends(None, term.__code__.co_filename, lines, found is not None)
+    return found

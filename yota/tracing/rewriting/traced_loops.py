@@ -115,8 +115,7 @@ class TracedLoop:
         if not self._is_traced(trace, given, self._test):
             return None
         found = self._conditional(trace, given, self._test)
-        if found is not None or trace.loop is self:
-            trace.loop_ends(user.f_code.co_filename, self._lines, found is not None)
+        trace.loop_ends(self, user.f_code.co_filename, self._lines, found is not None)
         return found
 
     def _is_traced(self, trace: Trace, given: list[Any], test: Callable[[Any, Any], Any]) -> bool:
@@ -169,8 +168,7 @@ class TracedLoop:
             found = found or self._counted_by(trace, given, place, left, whole)
         if found is not None:
             found[place] = self._items.at(self._items.count - 1)
-        if found is not None or trace.loop is self:
-            trace.loop_ends(filename, self._lines, found is not None)
+        trace.loop_ends(self, filename, self._lines, found is not None)
         return found
 
     def _counted_by(self, trace: Trace, given: list[Any], place: int, left: int, whole: bool) -> list[Any] | None:
