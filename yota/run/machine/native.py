@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.emit.render import template_text
 from yota.emit.targets.generated import Source
 from yota.errors import CodegenError, CompilerError
 from yota.run.machine import compiler, python
@@ -30,19 +31,8 @@ if TYPE_CHECKING:
     from yota.emit.targets import c
 
 
-HEADERS = """\
-#define PY_SSIZE_T_CLEAN
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#include <Python.h>
-#include <numpy/arrayobject.h>
-#include <numpy/arrayscalars.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-"""
-"""First lines of every generated extension; including them again has no effect."""
+_HEADERS = "c/headers.h"
+"""The template with the first lines of every generated extension; including them again has no effect."""
 _WORTH_IT = 2
 """Number of compiled files after which a precompiled header pays off."""
 _found: dict[tuple[Store, Compiler], Path] = {}
@@ -57,7 +47,7 @@ def ready_headers(kept: Store, compiler: Compiler) -> Path | None:
         try:
             key = "headers-" + _headers_key(compiler)
             header = kept.path / f"{key}.h"
-            kept.write(header, HEADERS)
+            kept.write(header, template_text(_HEADERS))
             kept.get(key, lambda output: compiler.parse(header, output), ".h.gch")
             known = _found[kept, compiler] = header
         except (CodegenError, OSError):
@@ -70,7 +60,7 @@ def _headers_key(compiler: Compiler) -> str:
     """A digest of everything that precompiled headers depend on; the compiler checks its own version and flags."""
     files = [Path(sysconfig.get_paths()["include"], "Python.h")]
     files += [Path(np.get_include(), "numpy", name) for name in ("arrayobject.h", "_numpyconfig.h")]
-    parts = [HEADERS, *compiler.command, compiler.version, *compiler.flags, np.__version__]
+    parts = [template_text(_HEADERS), *compiler.command, compiler.version, *compiler.flags, np.__version__]
     for file in files:
         state = os.stat(file)
         parts += map(str, (file, state.st_mtime_ns, state.st_size))

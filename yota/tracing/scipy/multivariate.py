@@ -1,4 +1,4 @@
-"""Multivariate distributions of SciPy as NumPy functions, statistics without a mask, and discrepancies of samples.
+"""Parameters of multivariate distributions of SciPy, statistics without a mask, and discrepancies of samples.
 
 F. J. Hickernell, A generalized discrepancy and quadrature error bound, Mathematics of Computation 67 (1998).
 Y.-D. Zhou, K.-T. Fang and J.-H. Ning, Mixture discrepancy for quasi-random point sets, Journal of Complexity 29 (2013).
@@ -13,52 +13,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.forms import Trace, np, original, paused, records
+from yota.tracing.forms import Trace, np, paused, records
 from yota.tracing.intercept import on_traced
 from yota.tracing.scipy.distribution_formulas import special
 from yota.tracing.scipy.special import scipy_special
 
 _HOME = "scipy.stats._multivariate"
-
-
-def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-    """Logarithm of the multivariate normal density, by Cholesky's factor of the covariance."""
-    x = trace.traced(x)
-    count, mean, cov = _normal_parameters(trace, mean, cov)
-    points = x if x.ndim and (x.ndim > 1 or count > 1) else np.expand_dims(x, -1)
-    if points.shape[-1] != count:
-        raise ValueError(f"points of {points.shape[-1]} coordinates, where the distribution has {count}")
-    factor = np.linalg.cholesky(cov)
-    deviations = points - mean
-    flat = np.reshape(deviations, (-1, count))
-    whitened = np.linalg.solve(factor, flat.T)
-    distances = np.reshape(np.sum(np.square(whitened), axis=0), deviations.shape[:-1])
-    level = count * math.log(2 * math.pi) + 2 * np.sum(np.log(np.diagonal(factor)))
-    return -0.5 * (distances + level)
-
-
-def _normal_parameters(trace: Trace, mean: Any, cov: Any) -> tuple[int, Any, Any]:
-    """Dimension, mean and covariance matrix, from what SciPy takes for them."""
-    cov = np.eye(1) if cov is None else trace.traced(cov)
-    mean = None if mean is None else np.reshape(trace.traced(mean), -1)
-    given = [mean.shape[0]] if mean is not None else []
-    count = max(given + ([cov.shape[-1]] if cov.ndim else []), default=1)
-    if not cov.ndim:
-        cov = cov * np.eye(count)
-    elif cov.ndim == 1:
-        cov = np.diag(cov)
-    return count, np.zeros(count) if mean is None else mean, cov
-
-
-def _dirichlet(trace: Trace, x: Any, alpha: Any) -> Any:
-    """Logarithm of the Dirichlet density; the last coordinate may be left out of ``x``."""
-    x, alpha = trace.traced(x), trace.traced(alpha)
-    special = scipy_special()
-    if x.shape[0] == alpha.shape[0] - 1:
-        x = np.concatenate([x, np.expand_dims(1.0 - np.sum(x, axis=0), 0)])
-    level = special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
-    weights = np.reshape(alpha - 1, (-1,) + (1,) * (x.ndim - 1))
-    return level + np.sum(special.xlogy(weights, x), axis=0)
 
 
 @records(_HOME, "multinomial_gen._process_parameters")
@@ -68,48 +28,6 @@ def _shares(trace: Trace, self: Any, n: Any, p: Any) -> Any:
     p = np.concatenate([p[..., :-1], 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
     p = np.where(np.abs(p) < 1e-15, 0 * p, p)
     return n, p, (n < 0) | np.any((p < 0) | (p > 1), axis=-1)
-
-
-class _Frozen:
-    """A distribution with traced parameters: what ``multivariate_normal(mean, cov)`` gives while a trace runs."""
-
-    def __init__(self, distribution: Any, make: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        keywords.pop("seed", None)
-        self._distribution, self._make, self._args, self._keywords = distribution, make, args, keywords
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._make(self._distribution, *self._args, **self._keywords), name)
-
-    def logpdf(self, x: Any) -> Any:
-        """Logarithm of the density."""
-        return self._distribution.logpdf(x, *self._args, **self._keywords)
-
-    def pdf(self, x: Any) -> Any:
-        """Density."""
-        return self._distribution.pdf(x, *self._args, **self._keywords)
-
-
-_LOGARITHMS: dict[str, Callable[..., Any]] = {"multivariate_normal": _normal, "dirichlet": _dirichlet}
-_PARAMETERS = {"multivariate_normal": ("mean", "cov", "allow_singular"), "dirichlet": ("alpha",)}
-
-
-_METHODS = ("gen.logpdf", "gen.pdf", "gen.__call__", "frozen.logpdf", "frozen.pdf")
-
-
-@records(_HOME, *(f"{name}_{each}" for name in _LOGARITHMS for each in _METHODS), named=True)
-def _method(path: str, trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
-    """The form of a method of a distribution's class, or of the class of those with plain parameters."""
-    owner, _, method = path.partition(".")
-    name, _, kind = owner.rpartition("_")
-    own = original(getattr(getattr(sys.modules[_HOME], owner), method))
-    fixed = {each: getattr(self, each) for each in _PARAMETERS[name] if kind == "frozen"}
-    given = dict(zip(_PARAMETERS[name], args[method != "__call__" :], strict=False)) | keywords | fixed
-    if given.get("allow_singular") or hasattr(given.get("cov"), "log_pdet"):
-        return own(self, *args, **keywords)
-    if method == "__call__":
-        return _Frozen(self, own, args, keywords)
-    found = _LOGARITHMS[name](trace, *args, **keywords, **fixed)
-    return np.exp(found) if method == "pdf" else found
 
 
 @records(_HOME, "_PSD")

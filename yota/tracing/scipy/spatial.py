@@ -170,11 +170,8 @@ for _kind, _names in {
         return getattr(sys.modules[f"scipy.spatial.transform._{kind}_xp"], name)(*given, **keywords)
 
 
-_METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
-
-
-@records("scipy.cluster.hierarchy", *_METHODS, named=True)
-def _linkage(method: str, trace: Trace, y: Any, metric: Any = "euclidean", optimal_ordering: bool = False) -> Any:
+@records("scipy.cluster.hierarchy", "linkage")
+def _linkage(trace: Trace, y: Any, method: str, metric: Any, optimal_ordering: bool) -> Any:
     """The merges of SciPy, with heights by the distances of all pairs."""
     distance = sys.modules["scipy.spatial.distance"]
     y = trace.traced(y).astype(float)
@@ -197,13 +194,6 @@ def _linkage(method: str, trace: Trace, y: Any, metric: Any = "euclidean", optim
             squares = squares * 2 * sizes[0] * sizes[1] / (sizes[0] + sizes[1])
         heights = np.sqrt(squares)
     return np.stack([z[:, 0], z[:, 1], heights, z[:, 3]], axis=1)
-
-
-@records("scipy.cluster.hierarchy", "linkage")
-def _any_linkage(trace: Trace, y: Any, method: str, metric: Any, optimal_ordering: bool) -> Any:
-    if method not in _METHODS:
-        raise ValueError(f"Invalid method: {method}")
-    return _linkage(method, trace, y, metric, optimal_ordering)
 
 
 @records("scipy.optimize._isotonic", "pava")
