@@ -1,5 +1,7 @@
 """`solve_bvp` inside of traced functions, against solutions in closed form."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_bvp
@@ -65,6 +67,57 @@ def test_nodes_are_put_into_a_mesh_from_outside():
         assert value == pytest.approx(-2 * a * steep, rel=1e-5)
         np.testing.assert_allclose(slopes, [-2 * (steep - a / np.sinh(a) ** 2), -a * steep], rtol=1e-5)
     assert len(layer([4.0, 2.0]).x) != len(layer([12.0, 2.0]).x)
+
+
+def test_twice_by_an_end_of_the_mesh():
+    """y'' = -y from 0 to 1 has the slope 1 / sin(T) at 0."""
+
+    def start(end, **jacobians):
+        return solve_bvp(
+            lambda x, y: (y[1], -y[0]),
+            lambda left, right: (left[0], right[0] - 1),
+            np.linspace(0, end, 9), np.ones((2, 9)), tol=1e-8, **jacobians,
+        ).y[1, 0]  # fmt: skip
+
+    given = {
+        "fun_jac": lambda x, y: np.stack([np.stack([0 * x, 1 + 0 * x]), np.stack([-1 + 0 * x, 0 * x])]),
+        "bc_jac": lambda left, right: (np.array([[1.0, 0], [0, 0]]), np.array([[0.0, 0], [1, 0]])),
+    }
+    sine, cosine = np.sin(1.0), np.cos(1.0)
+    for options in ({}, given):
+        f = functools.partial(start, **options)
+        value, slope = yota.value_and_grad(f)(1.0)
+        assert value == f(1.0)
+        assert slope == pytest.approx(-cosine / sine**2, rel=1e-7)
+    assert yota.hessian(start)(1.0) == pytest.approx(1 / sine + 2 * cosine**2 / sine**3, rel=1e-7)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_a_singular_term(target):
+    """Emden's equation y'' + 2 y' / x + a y**5 = 0, solved by c / sqrt(1 + a c**4 x**2 / 3)."""
+
+    def middle(a):
+        return solve_bvp(
+            lambda x, y: np.vstack([y[1], -a * y[0] ** 5]),
+            lambda left, right: np.array([left[1], right[0] - np.sqrt(3 / 4)]),
+            np.linspace(0, 1, 5), np.ones((2, 5)), S=np.array([[0, 0], [0, -2.0]]), tol=1e-6,
+        ).sol(0.0)[0]  # fmt: skip
+
+    value, slope = yota.value_and_grad(middle, target=target)(1.0)
+    assert value == pytest.approx(1.0, rel=1e-8)
+    assert slope == pytest.approx(0.25, rel=1e-6)
+
+
+def test_an_infinite_derivative():
+    ends = lambda left, right: np.stack([left[0], right[0] - 1])
+    for rate in (lambda x, a: 1 + np.sqrt(a), lambda x, a: 1 + np.sqrt(a * x)):
+        found = lambda a, rate=rate: solve_bvp(
+            lambda x, y: np.stack([y[1], -rate(x, a) * y[0]]), ends, np.linspace(0, 1, 5), np.ones((2, 5))
+        )
+        with pytest.raises(DifferentiationError, match=r"solve_bvp at .* has no derivative here: it is infinite"):
+            yota.grad(lambda a, found=found: found(a).y[1, 0], 0.0)
+    with pytest.raises(DifferentiationError, match="result rms_residuals has no derivative"):
+        yota.grad(lambda a: np.sum(found(a).rms_residuals), 1.0)
 
 
 def test_what_failed_has_no_derivative():

@@ -361,3 +361,9 @@ def test_that_a_matrix_was_symmetric_is_a_guard(f: Any) -> None:
         if np.all(a == a.T):  # both triangles may have a share
             found, expected = found + found.T, expected + expected.T
         np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_equal_singular_values_share_the_slope_of_the_condition_number():
+    slope = yota.gradient(np.linalg.cond)(np.diag([2.0, 2.0, 1.0]))
+    np.testing.assert_allclose(slope, np.diag([0.5, 0.5, -2.0]), atol=1e-15)
+    np.testing.assert_allclose(yota.gradient(np.linalg.cond)(np.eye(3)), np.zeros((3, 3)), atol=1e-15)

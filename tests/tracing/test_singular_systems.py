@@ -49,6 +49,12 @@ def test_an_equation_that_is_nearly_singular_has_one() -> None:
     np.testing.assert_allclose(slope, 1 / (np.diag(a)[:, None] + np.diag(a)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", [np.inf, np.nan])
+def test_what_no_number_reaches_has_no_slope(seed: float) -> None:
+    back = yota.vjp(lambda q: la.solve_continuous_lyapunov(A, q), Q)[1]
+    assert not np.any(np.isfinite(back(np.full((2, 2), seed))))
+
+
 def test_scipy_warns_of_a_singular_equation_where_it_does_so_itself() -> None:
     with pytest.warns(RuntimeWarning, match="eigenvalue pair"):
         yota.gradient(lambda q: np.sum(la.solve_continuous_lyapunov(OPPOSITE, q)))(Q)

@@ -28,15 +28,17 @@ class Root(Calling):
     fixed: whether the function gives the solution there, and not zero.
     elementwise: whether SciPy takes it that each element of the solution has an equation of its own.
     zero: results whose derivative is zero: what is left of the equation.
+    beside: results that the function takes after the solution.
     """
 
     fixed = elementwise = False
     zero: Sequence[int] = ()
     called: Sequence[Path] = ()
+    beside: Sequence[int] = ()
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
-        return self._inner.functions[0].number([solution.arrays[0]], values)
+        return self._inner.functions[0].number([solution.arrays[each] for each in (0, *self.beside)], values)
 
     def is_elementwise(self, equation: Tape) -> bool:
         """Whether each element of the solution has an equation of its own."""
@@ -56,7 +58,7 @@ class Root(Calling):
         equation = self._equation(branch.tape)
         implicit = Implicit(
             equation,
-            [("operand", place) for place in branch.places],
+            [*(("result", each) for each in self.beside), *(("operand", place) for place in branch.places)],
             elementwise=self.is_elementwise(equation),
             constant=frozenset(self.zero),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},

@@ -80,6 +80,7 @@ class Call(Carried):
             several = self.arguments.get({"f": "fprime", "fun": "jac"}.get(name, "")) is True
             # `fmin_l_bfgs_b` and `fmin_tnc` ask by the absence of both.
             several |= self.arguments.get("approx_grad") == 0 and name == "func" and self.arguments["fprime"] is None
+            several |= name == "bc_jac" or (name == "fun_jac" and self.arguments["p"] is not None)
             if name == "constraints":
                 holder[name] = [self._constraint(each) for each in listed(function)]
             elif callable(function):

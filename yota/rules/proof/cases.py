@@ -215,7 +215,6 @@ class _Factors:
 PLACES = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
 SOLVER = {"solver": Direct(), "transposed": False}
 TRIANGULAR = [{"lower": lower, "unit_diagonal": unit} for lower in (True, False) for unit in (True, False)]
-LYAPUNOV = "solve_continuous_lyapunov"
 FULL = {"mode": "full", "method": "auto"}
 VALID = {"mode": "valid", "method": "direct"}
 SCIPY: list[Case] = [
@@ -231,8 +230,8 @@ SCIPY: list[Case] = [
     ("linear_map", (real(3, 2),), {"map": Factored(_Factors(regular(3, 3)), "T")}),
     ("solve_sylvester", (regular(3, 3), regular(2, 2), real(3, 2)), {}),
     ("solve_sylvester", (compound(3, 3) + 4 * np.eye(3), compound(2, 2), compound(3, 2)), {}),
-    *((name, (compound(3, 3) + 4 * np.eye(3), compound(3, 3)), {}) for name in (LYAPUNOV, "_lyapunov")),
-    *((name, (regular(3, 3), real(3, 3)), {}) for name in (LYAPUNOV, "_lyapunov")),
+    ("solve_continuous_lyapunov", (compound(3, 3) + 4 * np.eye(3), compound(3, 3)), {}),
+    ("solve_continuous_lyapunov", (regular(3, 3), real(3, 3)), {}),
     ("_sylvester", (regular(3, 3), regular(2, 2), real(3, 2)), {}),
     ("sqrtm", (regular(3, 3),), {}),
     ("expm", (real(3, 3),), {}),

@@ -203,7 +203,7 @@ def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
     x = _floating(trace, x)
     if p in (None, 2, -2):
         values = np.linalg.svdvals(x)
-        largest, smallest = values[..., 0], values[..., -1]
+        largest, smallest = np.max(values, axis=-1), np.min(values, axis=-1)
         result = smallest / largest if p == -2 else largest / smallest
     else:
         result = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
