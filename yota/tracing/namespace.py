@@ -24,7 +24,7 @@ from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
-from yota.tracing.patch_targets import PatchTargets, recording_form
+from yota.tracing.patch_targets import Installed, PatchTargets
 from yota.tracing.patching import ABSENT, Patch, PatchGroup
 from yota.tracing.source_lines import is_library
 from yota.tracing.trace import Trace
@@ -162,13 +162,14 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     return found
 
 
-def recorders() -> Mapping[int, Any]:
-    """Recording forms by the identity of what they stand for, and of themselves."""
-    return _standard(len(sys.modules), sys.modules.get("cupy"))[1]
+def prepared(own: Mapping[int, Any] | None = None) -> Installed:
+    """Recording forms of libraries and ``own`` ones, and the names in installed packages that are to hold them."""
+    known = _standard(len(sys.modules), sys.modules.get("cupy"))[1]
+    return Installed({**known.forms, **own}) if own else known
 
 
 @functools.lru_cache(4)
-def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Mapping[int, Any]]:
+def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Installed]:
     """The patches of libraries, and the recording forms; there are more when more modules are loaded, as CuPy."""
     found: list[Patch] = []
     forms: dict[int, Any] = {}
@@ -185,44 +186,37 @@ def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Mapping[int, Any]]:
                 found.append(Patch(owner, name, known if known is ABSENT else original, form))
         else:
             found.append(Patch(owner if isinstance(owner, dict) else vars(owner), name, original, form))
-    return PatchGroup([*found, *_followed(forms), *_importers()]), forms
+    return PatchGroup([*found, *_importers()]), Installed(forms)
 
 
-def _followed(forms: Mapping[int, Any]) -> Iterator[Patch]:
-    """Patches of SciPy's modules and classes, whose functions call each other."""
-    seen: set[int] = set()
-    for module in [name for name in sys.modules if name.startswith("scipy.")]:
-        names = getattr(sys.modules[module], "__dict__", {})
-        for name, value in list(names.items()):
-            if (form := recording_form(forms, value)) is not value:
-                yield Patch(names, name, value, form)
-            if isinstance(value, type) and id(value) not in seen and value.__module__.startswith("scipy."):
-                seen.add(id(value))
-                yield from _methods(value, forms)
-
-
-def _methods(kind: type, forms: Mapping[int, Any]) -> Iterator[Patch]:
-    """Patches of the attributes of a class of SciPy's."""
-    for name, value in list(vars(kind).items()):
-        if (form := recording_form(forms, value)) is not value:
-            yield Patch(kind, name, value, form if hasattr(type(value), "__get__") else staticmethod(form))
+@functools.lru_cache(16)
+def _group(modules: int, cupy: Any, installed: Installed, reached: tuple[tuple[str, int], ...]) -> PatchGroup:
+    """The patches of libraries, and those that packages need: a number of them each."""
+    more = [patch for package, count in reached for patch in installed.packages[package].patches[:count]]
+    standard = _standard(modules, cupy)[0]
+    return PatchGroup([*standard.patches, *more]) if more else standard
 
 
 class PatchedNames:
     """The patches of one trace, from the time that it is entered; traces, nested or in other threads, share them."""
 
-    def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Patch] = ()) -> None:
-        self.targets = PatchTargets(forms)
-        self._roots = roots
+    def __init__(self, installed: Installed, roots: Iterable[Any], extra: Sequence[Patch] = ()) -> None:
+        self.targets = PatchTargets(installed)
+        self._installed, self._roots = installed, roots
         self._held = [*extra]
         self.thread = threading.get_ident()
         self.is_withdrawn = False
 
     def __enter__(self) -> None:
         _active.append(self)
-        self._group = _standard(len(sys.modules), sys.modules.get("cupy"))[0]
+        self._held += self.targets.take(self._roots)
+        self._reached = {**self.targets.reached}
+        self._enter()
+
+    def _enter(self) -> None:
+        reached = tuple(sorted(self._reached.items()))
+        self._group = _group(len(sys.modules), sys.modules.get("cupy"), self._installed, reached)
         patching.enter(self._group, self._held)
-        self.take(self._roots)
 
     def __exit__(self, *failure: object) -> None:
         _active.remove(self)
@@ -230,7 +224,9 @@ class PatchedNames:
 
     def take(self, roots: Iterable[Any]) -> None:
         """Patch every name that ``roots`` take functions from."""
-        more = self.targets.take(roots)
+        before, more = {**self.targets.reached}, self.targets.take(roots)
+        for package, count in self.targets.reached.items():
+            more += self._installed.packages[package].patches[before.get(package, 0) : count]
         patching.hold(more)
         self._held += more
 
@@ -248,8 +244,7 @@ class PatchedNames:
             yield
         finally:
             self.is_withdrawn = False
-            self._group = _standard(len(sys.modules), sys.modules.get("cupy"))[0]
-            patching.enter(self._group, self._held)
+            self._enter()
 
 
 _active: list[PatchedNames] = []

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
@@ -45,50 +45,67 @@ class PatchGroup:
         for patch in given:
             self.held.setdefault(_key(patch), (patch, 1))
         self.patches = [patch for patch, _ in self.held.values()]
-        present = [each for each in self.patches if each.original is not ABSENT]
-        keys = [each for each in present if isinstance(each.owner, dict)]
-        attributes = [each for each in present if isinstance(each.owner, type)]
+        keys = [each for each in self.patches if isinstance(each.owner, dict)]
+        keys.sort(key=lambda each: each.original is ABSENT)
+        attributes = [each for each in self.patches if isinstance(each.owner, type) and each.original is not ABSENT]
         # Lists, because there are a thousand keys: mapping a function of `operator` over them takes a tenth of a loop.
-        self._owners: list[Any] = [patch.owner for patch in (*keys, *attributes)]
-        self._views: list[Any] = [patch.owner for patch in keys] + [vars(patch.owner) for patch in attributes]
-        self._names = [patch.name for patch in (*keys, *attributes)]
-        self._values = [patch.original for patch in (*keys, *attributes)]
-        self._forms = [patch.form for patch in (*keys, *attributes)]
-        self._keys = len(keys)
+        self._keys, self._attributes = _Columns(keys), _Columns(attributes)
+        self._views = [vars(owner) for owner in self._attributes.owners]
+        self._absent = sum(each.original is ABSENT for each in keys)
         many = {id(patch) for patch in (*keys, *attributes)}
         self._others = [patch for patch in self.patches if id(patch) not in many]
         self._stands = {id(patch.form): (patch.form, patch.original) for patch in self.patches}
 
     def apply(self) -> bool:
         """Apply all patches, if all originals are as they were when the group was made; whether that is so."""
-        if not self._hold(self._values) or any(_read(patch) is not patch.original for patch in self._others):
+        keys, attributes = self._keys, self._attributes
+        if not self._hold(keys.originals, attributes.originals):
+            return False
+        if any(_read(patch) is not patch.original for patch in self._others):
             return False
         _originals.update(self._stands)
-        self._put(self._forms)
+        _exhaust(map(operator.setitem, keys.owners, keys.names, keys.forms))
+        _exhaust(map(setattr, attributes.owners, attributes.names, attributes.forms))
         for patch in self._others:
             _write(patch, patch.form)
         return True
 
     def undo(self) -> None:
         """Undo `apply`; what the user has assigned meanwhile stays."""
-        if self._hold(self._forms):
-            self._put(self._values)
+        keys, attributes = self._keys, self._attributes
+        patches = self.patches
+        if self._hold(keys.forms, attributes.forms):
+            present = len(keys.owners) - self._absent
+            _exhaust(map(operator.setitem, keys.owners[:present], keys.names, keys.originals))
+            _exhaust(map(operator.delitem, keys.owners[present:], keys.names[present:]))
+            _exhaust(map(setattr, attributes.owners, attributes.names, attributes.originals))
             patches = self._others
-        else:
-            patches = self.patches
         for patch in patches:
             _restore(patch)
 
-    def _hold(self, values: Sequence[Any]) -> bool:
+    def _hold(self, keys: Sequence[Any], attributes: Sequence[Any]) -> bool:
         """Whether the keys of dictionaries and the attributes of classes have these very values."""
+        values = map(dict.get, self._keys.owners, self._keys.names, repeat(ABSENT))
+        if not all(map(operator.is_, values, keys)):
+            return False
         try:
-            return all(map(operator.is_, map(operator.getitem, self._views, self._names), values))
+            return all(map(operator.is_, map(operator.getitem, self._views, self._attributes.names), attributes))
         except KeyError:  # the user has removed it
             return False
 
-    def _put(self, values: Sequence[Any]) -> None:
-        deque(map(operator.setitem, self._owners[: self._keys], self._names, values), maxlen=0)
-        deque(map(setattr, *(each[self._keys :] for each in (self._owners, self._names, values))), maxlen=0)
+
+class _Columns:
+    """The parts of patches, each in a list."""
+
+    def __init__(self, patches: Sequence[Patch]) -> None:
+        self.owners: list[Any] = [patch.owner for patch in patches]
+        self.names = [patch.name for patch in patches]
+        self.originals = [patch.original for patch in patches]
+        self.forms = [patch.form for patch in patches]
+
+
+def _exhaust(calls: Iterable[Any]) -> None:
+    deque(calls, maxlen=0)
 
 
 _lock = threading.RLock()

@@ -25,7 +25,7 @@ from yota.tracing.from_source import Source, passes
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.library_calls import raised_by
 from yota.tracing.memory import guard_order, reference
-from yota.tracing.namespace import PatchedNames, recorders
+from yota.tracing.namespace import PatchedNames, prepared
 from yota.tracing.observation import Running
 from yota.tracing.randomness import Draws
 from yota.tracing.replay import same, same_arrays
@@ -97,7 +97,7 @@ def record(
     name = name_of(function)
     own, places = interceptions(known)
     places = [*places, length()] if sized else places
-    forms = {**recorders(), **own} if own else recorders()
+    installed = prepared(own)
 
     def trace_of(*, shift: float = 0.0) -> Trace:
         how = {"live": live, "exact": exact, "keeps": keeps, "wide": source.wide, "deep": source.deep}
@@ -114,7 +114,7 @@ def record(
 
     def run(trace: Trace) -> Recording:
         chosen = source.function if source.chosen else function
-        return _run(trace, chosen, leaves, rebuild, lambda roots: PatchedNames(forms, roots, places), source)
+        return _run(trace, chosen, leaves, rebuild, lambda roots: PatchedNames(installed, roots, places), source)
 
     def explained(fault: Any) -> Any:
         if reads or isinstance(fault, (YotaError, Interpret)) or current() is not None:

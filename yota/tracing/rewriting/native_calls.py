@@ -17,7 +17,7 @@ from yota.tracing.creation import CREATION
 from yota.tracing.current import current
 from yota.tracing.library_calls import library_call_of
 from yota.tracing.methods import is_traced, is_tracer, transformed
-from yota.tracing.namespace import recorders
+from yota.tracing.namespace import prepared
 from yota.tracing.patching import ABSENT, content
 from yota.tracing.rewriting.builtin import BUILT_IN
 from yota.tracing.rewriting.definition import is_marked, is_readable
@@ -36,7 +36,7 @@ _TAKE_FUNCTIONS = (map, filter, sorted, min, max, iter, functools.reduce)
 def form_of(function: Any) -> Callable[..., Any] | None:
     """What records a call of ``function``; None if it is called as it is."""
     trace = current()
-    recorded = None if trace is None else _built_in().get(id(function)) or recorders().get(id(function))
+    recorded = None if trace is None else _built_in().get(id(function)) or prepared().forms.get(id(function))
     if recorded is None or trace is None:
         return None
     form = getattr(recorded, "form", None)
