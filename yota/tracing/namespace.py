@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.structures import package_of
 from yota.tracing import library, patching, randomness
 from yota.tracing.bytecode import called_at, callee, is_call, running
 from yota.tracing.creation import CREATION, GRIDS, vectorized
@@ -165,33 +166,35 @@ def _replacements() -> list[tuple[Any, str, Any]]:
 def prepared(own: Mapping[int, Any] | None = None) -> Installed:
     """Recording forms of libraries and ``own`` ones, and the names in installed packages that are to hold them."""
     known = _standard(len(sys.modules), sys.modules.get("cupy"))[1]
-    return Installed({**known.forms, **own}) if own else known
+    return Installed({**known.forms, **own}, known.of_scipy) if own else known
 
 
 @functools.lru_cache(4)
 def _standard(modules: int, cupy: Any) -> tuple[PatchGroup, Installed]:
-    """The patches of libraries, and the recording forms; there are more when more modules are loaded, as CuPy."""
+    """The patches of NumPy and Python, and those of others; there are more when more modules are loaded, as CuPy."""
     found: list[Patch] = []
+    of_scipy: list[Patch] = []
     forms: dict[int, Any] = {}
     for owner, name, form in (*_replacements(), *library.replacements(), *randomness.entropy(), *cupy_replacements()):
         original = form.__wrapped__
         forms[id(form)] = forms[id(original)] = form
         if original is np.broadcast:
             continue  # extension modules that other threads import look for this type under its name
+        group = of_scipy if package_of(owner) == "scipy" else found
         if isinstance(owner, type):
             known = vars(owner).get(name, ABSENT)
             if isinstance(known, staticmethod):
-                found.append(Patch(owner, name, known, staticmethod(form)))
+                group.append(Patch(owner, name, known, staticmethod(form)))
             else:
-                found.append(Patch(owner, name, known if known is ABSENT else original, form))
+                group.append(Patch(owner, name, known if known is ABSENT else original, form))
         else:
-            found.append(Patch(owner if isinstance(owner, dict) else vars(owner), name, original, form))
-    return PatchGroup([*found, *_importers()]), Installed(forms)
+            group.append(Patch(owner if isinstance(owner, dict) else vars(owner), name, original, form))
+    return PatchGroup([*found, *_importers()]), Installed(forms, of_scipy)
 
 
 @functools.lru_cache(16)
 def _group(modules: int, cupy: Any, installed: Installed, reached: tuple[tuple[str, int], ...]) -> PatchGroup:
-    """The patches of libraries, and those that packages need: a number of them each."""
+    """The patches of NumPy and Python, and those that packages need: a number of them each."""
     more = [patch for package, count in reached for patch in installed.packages[package].patches[:count]]
     standard = _standard(modules, cupy)[0]
     return PatchGroup([*standard.patches, *more]) if more else standard
@@ -200,15 +203,19 @@ def _group(modules: int, cupy: Any, installed: Installed, reached: tuple[tuple[s
 class PatchedNames:
     """The patches of one trace, from the time that it is entered; traces, nested or in other threads, share them."""
 
-    def __init__(self, installed: Installed, roots: Iterable[Any], extra: Sequence[Patch] = ()) -> None:
+    def __init__(
+        self, installed: Installed, roots: Iterable[Any], extra: Sequence[Patch] = (), *, everything: bool = False
+    ) -> None:
         self.targets = PatchTargets(installed)
-        self._installed, self._roots = installed, roots
+        self._installed, self._roots, self._everything = installed, roots, everything
         self._held = [*extra]
         self.thread = threading.get_ident()
         self.is_withdrawn = False
 
     def __enter__(self) -> None:
         _active.append(self)
+        if self._everything:
+            self.targets.reach_scipy()
         self._held += self.targets.take(self._roots)
         self._reached = {**self.targets.reached}
         self._enter()

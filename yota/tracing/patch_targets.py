@@ -8,7 +8,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -218,11 +218,12 @@ class Installed:
     """The names in installed packages, found once for all traces with the same ``forms``.
 
     forms: what records, by the identity of what it stands for.
+    of_scipy: patches in SciPy of the functions that record.
     packages: by name of a package, what its code takes functions from, in whatever package; of SciPy all of its own.
     """
 
-    def __init__(self, forms: Mapping[int, Any]) -> None:
-        self.forms = forms
+    def __init__(self, forms: Mapping[int, Any], of_scipy: Sequence[Patch]) -> None:
+        self.forms, self.of_scipy = forms, of_scipy
         self.packages: dict[str, PatchTargets] = {}
         self._lock = threading.RLock()
 
@@ -233,7 +234,7 @@ class Installed:
             if found is None:
                 found = self.packages[package] = PatchTargets(self, package)
                 if package == "scipy":
-                    found.patches += _of_scipy(self.forms)
+                    found.patches += [*self.of_scipy, *_of_scipy(self.forms)]
             if package != "scipy":
                 found.mention(attributes)
                 found.patches += found.take(roots)
@@ -316,6 +317,11 @@ class PatchTargets:
         """Follow further attributes next time."""
         self._more_attributes |= attributes
 
+    def reach_scipy(self) -> None:
+        """Take in SciPy, if it is loaded."""
+        if "scipy" in sys.modules:
+            self._leave("scipy", None)
+
     def _leave(self, module: Any, root: Any) -> bool:
         """Leave ``root`` to the package that its ``module`` belongs to; False if this follows it itself."""
         package = _home(module)
@@ -363,6 +369,8 @@ class PatchTargets:
             near = not is_library(module) or package_of(module) == "scipy"
             if package_of(module) in sys.stdlib_module_names and module in sys.modules:
                 near = not self._forms.keys().isdisjoint(map(id, list(vars(sys.modules[module]).values())))
+            elif not near and package_of(module) not in ("numpy", "yota"):
+                self.reach_scipy()  # its code is not followed, and may call SciPy
             if module in sys.modules:
                 self._near[module] = near
         return near
@@ -405,6 +413,8 @@ class PatchTargets:
         for constant in code.co_consts:
             if type(constant) is types.CodeType:
                 found += self._code(constant, names)
+            elif type(constant) is str and constant in sys.modules:
+                found.append(sys.modules[constant])
             elif type(constant) is str and constant.isidentifier():  # getattr(module, "name"), globals()["name"]
                 self._more_attributes.add(constant)
                 if constant in names:

@@ -127,6 +127,12 @@ class _Entered:
 _entered = _Entered()
 
 
+def _has_entered(group: PatchGroup) -> bool:
+    """Whether the patches of a group are among those that were entered together."""
+    entered = _entered.group
+    return entered is not None and (entered is group or group.held.keys() <= entered.held.keys())
+
+
 def held_at(owner: Owner, name: Any) -> Patch | None:
     """The patch that a trace has applied to ``name`` of ``owner``, if one has."""
     found = _held.get((id(owner), name))
@@ -137,7 +143,7 @@ def enter(group: PatchGroup, patches: Sequence[Patch]) -> None:
     """Apply the patches of a trace that begins; the first of several traces applies those of the group."""
     with _lock:
         _entered.traces += 1
-        if _entered.group is group:
+        if _has_entered(group):
             _entered.times += 1
         elif not _held and group.held.keys().isdisjoint(map(_key, patches)) and group.apply():
             _held.update(group.held)
@@ -174,12 +180,14 @@ def leave(group: PatchGroup, patches: Sequence[Patch]) -> None:
             _held.clear()
             _originals.clear()
             return
-        if _entered.group is group:
-            _entered.times -= 1
-        if _entered.group is not group or not _entered.times:
+        entered = _entered.group
+        if entered is None or not _has_entered(group):
             patches = [*group.patches, *patches]
-        if not _entered.times:
-            _entered.group = None
+        elif _entered.times > 1:
+            _entered.times -= 1
+        else:
+            patches = [*entered.patches, *patches]
+            _entered.group, _entered.times = None, 0
         for patch in patches:
             key = _key(patch)
             known, count = _held[key]

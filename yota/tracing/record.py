@@ -114,7 +114,12 @@ def record(
 
     def run(trace: Trace) -> Recording:
         chosen = source.function if source.chosen else function
-        return _run(trace, chosen, leaves, rebuild, lambda roots: PatchedNames(installed, roots, places), source)
+
+        def names(roots: Sequence[Any]) -> PatchedNames:
+            # What code that runs from its source calls is not known before.
+            return PatchedNames(installed, roots, places, everything=trace.reads)
+
+        return _run(trace, chosen, leaves, rebuild, names, source)
 
     def explained(fault: Any) -> Any:
         if reads or isinstance(fault, (YotaError, Interpret)) or current() is not None:
