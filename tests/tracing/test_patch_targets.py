@@ -16,6 +16,7 @@ import pytest
 import yota
 from tests.tracing.styles import HELPER, STYLES
 from yota.tracing import patching as places
+from yota.tracing.namespace import prepared
 
 NAMES = re.findall(r"^(?:def )?(by_\w+)", STYLES, re.MULTILINE)
 A, B = 1.3, 2.7
@@ -145,6 +146,35 @@ def test_a_module_that_is_loaded_meanwhile_runs_plainly_and_records_afterwards(f
     np.testing.assert_allclose(yota.grad(f, X)[1][0], [2 / X[0], 2.0, 0.0])
     assert kept[0].zeros is np.zeros and type(kept[0].TABLE) is np.ndarray
     sys.modules.pop(name, None)
+
+
+def test_installed_code_is_followed_once(folder):
+    styles = importlib.import_module("formulas.styles")
+    for _ in range(2):  # the first time loads modules of yota's
+        yota.trace(lambda a, b: styles.by_name(a, b), A, B)
+    known = prepared().packages["formulas"]
+    seen, patches = len(known._seen), len(known.patches)
+    assert patches and styles.by_name.__globals__["log"] is math.log
+    _, tape = yota.trace(lambda a, b: styles.by_name(a, b), A, B)
+    assert (len(known._seen), len(known.patches)) == (seen, patches) and tape.ops
+
+
+def test_names_of_scipy_hold_what_records_only_where_scipy_is_reached():
+    import scipy.special
+
+    kept = []
+
+    def without(x):
+        kept.append(len(places._held))
+        return x * x
+
+    def within(x):
+        kept.append(len(places._held))
+        return scipy.special.expit(x)
+
+    for f in (without, within, without):
+        yota.trace(f, A)
+    assert kept[0] == kept[2] < kept[1] - 100
 
 
 def test_scipy_may_be_imported_by_the_function():

@@ -251,6 +251,8 @@ class PatchedNames:
             yield
         finally:
             self.is_withdrawn = False
+            if "scipy" in sys.modules:
+                self._held += prepared().follow("scipy", (), set()).patches
             self._enter()
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
-
-import numpy as np
 
 from yota.errors import TracingError
 from yota.tracing.current import current
@@ -43,10 +42,7 @@ class Draws:
 
     def __init__(self, own: Iterable[Any] = ()) -> None:
         self._own = [(generator, state_of(generator)) for generator in own]
-        self._common = {name: state_of(generator) for name, generator in _common().items()}
-        # The second number of a normal pair lies elsewhere.
-        plain = {name: generator for name, generator in _common().items() if not _holds_number(self._common[name])}
-        self._memory = {name: _memory(generator) for name, generator in plain.items()}
+        self._common = {name: _mark(generator) for name, generator in _common().items()}
 
     def own(self) -> str:
         """The kind of a generator of the function's own that was drawn from; empty if none was."""
@@ -55,13 +51,8 @@ class Draws:
 
     def common(self) -> str:
         """The module whose generator was drawn from; empty if none was."""
-        drawn = (
-            name
-            for name, generator in _common().items()
-            if ((now := _memory(generator)) is None or now != self._memory.get(name))
-            and not _same(self._common.get(name), state_of(generator))
-        )
-        return next(drawn, "")
+        marks = {name: _mark(generator) for name, generator in _common().items()}
+        return next((name for name, mark in marks.items() if not _same(self._common.get(name), mark)), "")
 
 
 def _common() -> dict[str, Any]:
@@ -77,27 +68,33 @@ _BYTES = 2500
 """The memory of a Mersenne Twister: 624 words, and how many of them were drawn."""
 
 
-def _holds_number(state: Any) -> bool:
-    return isinstance(state, dict) and bool(state.get("has_gauss"))
+def _mark(generator: Any) -> Any:
+    """What changes with each draw: memory, where it tells, since NumPy takes 0.1 ms to give the state."""
+    source = getattr(generator, "_bit_generator", None)
+    kinds: Any = type(generator), type(source)
+    return _memory(generator, source) if _tells(*kinds) else state_of(generator)
 
 
-def _memory(generator: Any) -> bytes | None:
-    """The memory of a generator of `numpy.random`, whose state takes NumPy 0.1 ms to give; None of other kinds."""
-    source: Any = getattr(generator, "_bit_generator", None)
-    if type(source) is not getattr(sys.modules.get("numpy.random"), "MT19937", None) or not _lies_in_words():
-        return None
-    return ctypes.string_at(source.ctypes.state_address, _BYTES)
+def _memory(generator: Any, source: Any) -> Any:
+    """The fields of a generator, and what it keeps elsewhere: its words, or the second number of a normal pair."""
+    size = object.__basicsize__
+    fields = ctypes.string_at(id(generator) + size, type(generator).__basicsize__ - size)
+    return fields, generator.gauss_next if source is None else ctypes.string_at(source.ctypes.state_address, _BYTES)
 
 
 @functools.cache
-def _lies_in_words() -> bool:
-    """Whether the memory of such a generator is as expected, as in each version of NumPy so far."""
-    source = sys.modules["numpy.random"].MT19937(0)
-    address, state = source.ctypes.state_address, source.state["state"]
-    before = ctypes.string_at(address, _BYTES)
-    source.random_raw()
-    moved = before != ctypes.string_at(address, _BYTES)
-    return moved and before[:-4] == state["key"].tobytes() and before[-4:] == np.int32(state["pos"]).tobytes()
+def _tells(kind: type, source: type) -> bool:
+    """Whether the memory of such a generator changes with each draw, as in each version of Python and NumPy so far."""
+    numpy_random, python = sys.modules.get("numpy.random"), sys.modules.get("random")
+    of_numpy = numpy_random is not None and (kind, source) == (numpy_random.RandomState, numpy_random.MT19937)
+    if not of_numpy and kind is not getattr(python, "Random", None):
+        return False
+    made: Any = kind(0)
+    marks = [_memory(made, getattr(made, "_bit_generator", None)) for _ in range(2)]
+    for draw in (made.random, *[made.standard_normal if of_numpy else functools.partial(made.gauss, 0.0, 1.0)] * 4):
+        draw()
+        marks.append(_memory(made, getattr(made, "_bit_generator", None)))
+    return marks[0] == marks[1] and all(before != after for before, after in itertools.pairwise(marks[1:]))
 
 
 def entropy() -> list[tuple[Any, str, Any]]:
