@@ -27,6 +27,13 @@ from yota.transform.rolling.periods import Worth
 
 N = 24
 WORTH = Worth(trips=4, ops=24, computed=0)
+TRIPS = (
+    *(f"i in range({each})" for each in ("N-2", "N-2", "1, N-2", "N-3, 0, -1", "0, 22, 2")),
+    "i in reversed(range(N-2))",
+    "i, o in enumerate(x[:-2])",
+    "i, (o, d) in enumerate(zip(x[2:], y))",
+    "i, o in zip(range(1, N-2), y[::-1])",
+)
 
 
 class Program:
@@ -48,7 +55,8 @@ class Program:
         if depth > 2 or kind < 0.3:
             reads = f"x[{at}]", f"y[{at}]", f"K[{i}]", f"m[({at})%3, 1]", f"z[{at}]", f"q[({at})%6]"
             constant = repr(round(self.random.uniform(-1, 1), 3))
-            return self._one("a", "b", "c", "a", "t", "s", i, f"{i}*0.1", "np.sum(v)", "v[1]", constant, *reads)
+            own = "a", "b", "c", "a", "t", "s", "o", i, f"{i}*0.1", "np.sum(v)", "v[1]", constant
+            return self._one(*own, *reads)
         if kind < 0.75:
             return f"({self._number(i, depth + 1)} {self._one(*'+-*')} {self._number(i, depth + 1)})"
         return f"np.{self._one('sin', 'tanh', 'cos', 'arctan')}({self._number(i, depth + 1)})"
@@ -76,6 +84,10 @@ class Program:
         at, number, vector = self._position(i), f"np.tanh({self._number(i)})", f"np.tanh({self._vector(i)})"
         rare = "b = 1", "c = a", "v = v.astype(np.float32)", "v = v[:3]", "t = 0", "a = x[0]", "s = s*1.01"
         condition = self._one(f"{i} == 7", f"{i} % 2", f"{i} > 9", f"{i} % 3 == 1", f"{i} == 0")
+        decision = self._one("np.real(a) > 0.2", "np.real(b) < np.real(c)", f"np.real(t) > {i}", condition, condition)
+        end = self._one("break", "break", "continue", "raise ValueError(a)")
+        ends = {"break": f"{i} > 14 and {decision}", "continue": decision, "raise ValueError(a)": "abs(a) > 1e9"}
+        inner = self._one("3", "2", f"{i}%3", f"{i}//4", f"{i}", f"{i}, min({i}+4, N)", f"{i}//2, {i}")
         kinds = [
             lambda: [f"{self._one('a', 'b', 'c')} = {number}"],
             lambda: [f"{self._one('a', 'b', 'c')} = {number}"],
@@ -87,33 +99,37 @@ class Program:
             lambda: [f"q[({at})%6] = {number}"],
             lambda: [f"out.append({self._one('a', number)})"],
             lambda: [f"rows.append({self._one('v', 'w', vector)})"],
-            lambda: [self._one("a, b = b, a", "c, b, a = b, a, c")],
+            lambda: [self._one("a, b = b, a", "c, b, a = b, a, c", "u, v = v, u", "v, w = w, 0.9*v")],
+            lambda: [f"{self._one('a', 't')} = {number} if {decision} else {self._one('b', 'a', number)}"],
+            lambda: [f"if {ends[end]}:", f"    {end}"],
+            lambda: ["out.append(t)", "rows.append(u*1.0)"],
             lambda: [f"v[{self._one('0', '2')}] = {number}*0.1", "v = np.tanh(v)"],
             lambda: ["u = v", "v = v*1.0", f"v += 0.1*{vector}"],
             lambda: ["w = v", "v *= 0.9"],
             lambda: [f"d = {number} - e", "h = t + d", "e = (h - t) - d", "t = h"],
             lambda: [f"if {i} == {self.random.randrange(12)}:", f"    {self._one(*rare)}"],
             lambda: [f"if {condition}:", *self._block(i, depth + 1)],
-            lambda: [f"for j in range({self._one('3', '2', f'{i}%3', f'{i}//4')}):", *self._block("j", depth + 1)],
+            lambda: [f"for j in range({inner}):", *self._block("j", depth + 1)],
+            lambda: ["k = 0", f"while k < {self._one('3', f'{i}//3')}:", "    k += 1", *self._block("k", depth + 1)],
         ]
         if self.random.random() < self.arrays:
             return statement(self.random, i, lambda: self._number(i), lambda: self._vector(i))
-        return self.random.choice(kinds[: len(kinds) if depth < 1 else -2])()
+        return self.random.choice(kinds[: len(kinds) if depth < 1 else -3])()
 
     def _block(self, i: str, depth: int) -> list[str]:
         return [f"    {line}" for _ in range(self.random.randint(1, 4)) for line in self._statement(i, depth)]
 
     def _text(self) -> str:
         start = self._one("0", "0.0", "x[2]")
-        lines = [f"a, b, c, t, e = x[0], y[1], 0.5, {start}, 0.0", "v = m[0]*1.0", "w = u = m[1]"]
+        lines = [f"a, b, c, t, e, o = x[0], y[1], 0.5, {start}, 0.0, y[2]", "v = m[0]*1.0", "w = u = m[1]"]
         lines += [f"z = {self._one('np.zeros(N+2, x.dtype)', 'np.ones(N+2, x.dtype)')}"]
         lines += ["g = np.zeros((N+2, 3), x.dtype)", "q = y[:6].copy()", "d = 0.0"]
         lines += [f"def step(c, r): return {self._one(*STEPS)}"]
         lines += ["p, G, M = y[4:16]*1.0, x[:20].reshape(4, 5)*1.0, m + 0.1*np.outer(x[:3], y[:3])"]
         lines += ["out, rows = [], []"]
         for _ in range(self.random.choice([1, 1, 2])):
-            trips = self._one("N-2", "1, N-2", "N-3, 0, -1", "0, 22, 2")
-            lines += [f"for i in range({trips}):", *self._block("i", 0)]
+            lines += [f"for {self._one(*TRIPS)}:", *self._block("i", 0)]
+            lines += self._one([], [], ["else:", "    t = t*0.5"])
         parts = ["t", "a", "b*c", "np.sum(v*w)", "np.sum(u)", "np.sum(z**2)", "np.sum(g)", "np.sum(q)", "np.sum(e)"]
         chosen = self.random.sample(parts, self.random.randint(1, 4))
         chosen += [
