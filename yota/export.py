@@ -165,8 +165,8 @@ def generate(
         raise ArgumentError(f"{what}; a module can have {', '.join(map(repr, _CONTENTS))}")
     if extension and target != "c":
         raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
-    # Other languages compute trips in another order than NumPy, and CUDA files have no loops.
-    rolls = target == "numpy" or (target != "cuda" and not strict)
+    # Other languages compute trips in another order than NumPy.
+    rolls = target == "numpy" or not strict
     call = replace(call_of(f, args, sample), search=Target(effort=effort), rolls=rolls, compiled=target != "numpy")
     request = Request(call, target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem)
     return Module(*_TARGETS[target](request))

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import yota
+from tests.cuda.hosted import load, needs_compiler
 from tests.generated import loaded
 from yota.emit.targets import cuda
 from yota.errors import ArgumentError, CodegenError, StaleTapeError, TracingError
+from yota.optimize.pipeline import run
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=5)
@@ -370,9 +372,25 @@ def test_tapes_with_loops_are_shown_and_pickled():
     assert pickle.loads(pickle.dumps(tape)).play(X) == chained_plain(X)
 
 
-def test_cuda_refuses_loops():
-    _, tape = yota.trace(chained, X)
-    with pytest.raises(CodegenError, match="has a loop"):
+def root(a):
+    return yota.while_loop(lambda x: np.abs(x**3 - a) > 1e-12, lambda x: x - (x**3 - a) / (3 * x**2), a)
+
+
+@needs_compiler
+def test_one_thread_makes_all_trips_in_cuda():
+    cases = [
+        (network, (W, X, U)),
+        (root, (2.0,)),
+        (lambda x, k: np.sum(yota.fori(9, lambda i, c: c * x[i], k) * x), (np.ones(2000), 0.5)),
+    ]
+    tapes = [yota.grad(function, *args)[1].tape for function, args in cases]
+    for (function, args), call in zip(cases, load([cuda.generate(run(tape)) for tape in tapes]), strict=True):
+        value, gradient = yota.value_and_grad(function, wrt=tuple(range(len(args))))(*args)
+        for one, other in zip(call(*args), (value, *gradient), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+        assert len(call.record) < 8
+    _, tape = yota.trace(lambda x: yota.fori(9, lambda i, c: np.sin(c), x), np.ones(2000))
+    with pytest.raises(CodegenError, match="too many for one thread"):
         cuda.generate(tape)
 
 

@@ -42,11 +42,29 @@ def chain(x):
     return np.sum(np.exp(-x * x) * np.sin(x))
 
 
+def oscillator(p, current):
+    """Two numbers, whose steps one thread makes."""
+    v, w = p[0], p[1]
+    for _ in range(150):
+        v, w = v + 0.1 * (v - v**3 / 3 - w + current), w + 0.1 * p[2] * (v + p[3] - 0.8 * w)
+    return v * w
+
+
+def sorted_states(a, x, kernel):
+    """Products, sums along axes, sorts and convolutions in trips, between sums that other kernels compute."""
+    h = np.tanh(x[:6])
+    for i in range(40):
+        h = np.tanh(a @ h + x[i]) + np.sort(np.convolve(h, kernel, mode="same")) * WEIGHTS[i]
+    return np.sum(h) * np.sum(x * h[0])
+
+
 CASES = [
     (energy, {"x": "float64[40,3]", "eps": "float"}),
     (network, {"w": "float32[30,20]", "b": "float32[30]", "x": "float32[20,50]"}),
     (waves, {"z": "complex128[500]", "phase": "float64[500]"}),
     (chain, {"x": "float16[5000]"}),
+    (oscillator, {"p": "float64[4]", "current": "float"}),
+    (sorted_states, {"a": "float64[6,6]", "x": "float64[5000]", "kernel": "float64[3]"}),
 ]
 
 
@@ -89,6 +107,20 @@ def test_the_python_file_computes_what_numpy_does(device, function, specs):
     np.testing.assert_allclose(np.asarray(value), expected, rtol=1e-5 if expected.dtype.itemsize > 2 else 4e-3)
     with pytest.raises(TypeError, match="must be a CuPy array"):
         getattr(launched, function.__name__)(*given)
+
+
+def test_what_one_thread_makes_is_a_loop_and_the_rest_straight():
+    def state(x):
+        for _ in range(20):
+            x = x + 0.01 * np.cos(x) * np.sum(x) * np.sin(x)
+        return np.sum(x)
+
+    lines = str(generated(oscillator, *dict(CASES)[oscillator].items())).splitlines()
+    assert len(lines) < 300
+    assert sum("for (" in line for line in lines) == 3
+    assert "for (ptrdiff_t trip" in str(generated(sorted_states, *dict(CASES)[sorted_states].items()))
+    assert "for (ptrdiff_t trip" in str(generated(state, ("x", "float64[20]")))
+    assert "for (ptrdiff_t trip" not in str(generated(state, ("x", "float64[2000]")))
 
 
 @needs_compiler

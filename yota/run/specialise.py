@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, CodegenError
 from yota.run.machine.signals import EarlierIndexError, StaleTape
 from yota.run.progress import stage
 from yota.settings import TARGETS, settings
@@ -68,6 +68,18 @@ def simplified(tape: Tape, target: Target) -> Tape:
 
     stage("simplifying")
     return run(tape, strict=target.strict, compiled=target.name == "c", once=target.effort == "quick")
+
+
+def has_code(tape: Tape, target: Target) -> bool:
+    """Whether the loops of a tape, if it has any, have a form in CUDA."""
+    from yota.emit.targets import cuda
+
+    if any(op.regions for op in tape.ops):
+        try:
+            cuda.generate(simplified(tape, target))
+        except CodegenError:
+            return False
+    return True
 
 
 def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callable[..., Any], str]:

@@ -87,6 +87,20 @@ def body_of(
     return _Function(plan, name, inputs, results, shared, sizes, strict).body()
 
 
+def statements_of(
+    tape: Tape, name: str, inputs: Sequence[str], results: Sequence[str], shared: Shared, sizes: Sizes
+) -> tuple[list[Statement], list[Statement]]:
+    """Definitions, and what a function does that cannot fail."""
+    plan = standalone_schedule(tape, inputs, shared.needs.language, False, sizes)
+    writer = _Function(plan, name, inputs, results, shared, sizes, False)
+    found = writer.statements()
+    if writer.looks:
+        raise CodegenError(
+            f"{tape.name} computes indices, which {writer.language.name} code without a status cannot check"
+        )
+    return found
+
+
 class _Function:
     """Writes a function, or the body of a loop of an ``outer`` one: its results are variables of that one."""
 
@@ -125,7 +139,7 @@ class _Function:
                 self.targets.setdefault(variable, text)
 
     def body(self) -> Body:
-        definitions, lines = self._statements()
+        definitions, lines = self.statements()
         unused = [Unused(text) for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
         heap = [each.name for each in definitions if isinstance(each, Memory)]
@@ -138,7 +152,7 @@ class _Function:
         memory = tuple(self.memory)
         return Body(tuple(self.kernels), tuple(statements), self.pieces, bool(heap), counts, self.looks, memory)
 
-    def _statements(self) -> tuple[list[Statement], list[Statement]]:
+    def statements(self) -> tuple[list[Statement], list[Statement]]:
         """Definitions, and what the function does."""
         # Indices are looked at first: nothing is written if one is out of bounds.
         wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
@@ -261,7 +275,7 @@ class _Function:
         sizes = replace(self.sizes, made=())
         plan = standalone_schedule(tape, inputs, self.language, False, sizes)
         inner = _Function(plan, self.name, inputs, results, self.shared, sizes, False, self)
-        definitions, lines = inner._statements()
+        definitions, lines = inner.statements()
         self.used |= inner.used
         self.looks |= inner.looks
         return [*definitions, *lines]

@@ -150,8 +150,13 @@ class _Cuda(_C):
         return is_known(dtype) or dtype.name in STORED
 
 
-C, CUDA = _C("c"), _Cuda("c", "cuda")
-"""C99, and what kernels of CUDA are written in."""
+class _Thread(_Cuda):
+    def result(self, name: str) -> str:
+        return name
+
+
+C, CUDA, THREAD = _C("c"), _Cuda("c", "cuda"), _Thread("c", "cuda")
+"""C99, what kernels of CUDA are written in, and those in which one thread does all."""
 CLanguage = _C
 FOREIGN = C["foreign"].split()
 """Keywords of C++, which reads headers too, and of later C."""

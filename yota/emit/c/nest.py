@@ -120,6 +120,8 @@ class Nest:
 
     def _is_vector(self) -> bool:
         """Whether the innermost loop may be run on vectors: no value depends on another round."""
+        if not self.language["vectors"]:
+            return False
         merged = [sink for sink in self.sinks if sink.merge and sink not in self.held]
         strided = any(sink.depth == len(self.axes) for sink in merged)
         return not strided or all(sink.offset.coefficient(self.axes[-1]) for sink in merged)

@@ -187,10 +187,15 @@ class CudaDriver(KernelDriver):
             shape = shape_text(type.shape) if type.shape else "()"
             lines.append(f"{name} = np.empty({shape}{self._dtype_argument(type)})")
         buffers = []
-        for pointer, size in step.parts:
+        for pointer, _, size in step.parts:
             buffers.append(self.names.fresh(pointer))
             lines.append(f"{buffers[-1]} = np.empty({size}, np.uint8)")
         arguments = [self._argument(variable) for variable in step.inputs]
+        if step.dense:
+            moved = [variable in self.layout.strides for variable in step.inputs]
+            arguments = [
+                f"np.ascontiguousarray({text})" if each else text for text, each in zip(arguments, moved, strict=True)
+            ]
         early = [self.texts[variable] for variable in step.outputs if variable not in step.finished]
         fault = [self.fault] if step.checked else []
         lines += self._launch(step.kernels[0], [*arguments, *buffers, *early, *fault])

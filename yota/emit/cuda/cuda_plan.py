@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from yota.emit.c.c_plan import Part, parts
+from yota.emit.c.c_plan import Part, Tables, parts
 from yota.emit.c.dialect import CUDA, STORED, c_type
 from yota.emit.c.kernels import remarks
 from yota.emit.c.lines import Needs, block
@@ -112,6 +113,11 @@ def preludes(needs: Needs) -> tuple[str, ...]:
     return tuple(f"cuda/{name}.cu.jinja" for name in found)
 
 
+def on_device(tables: Tables) -> list[str]:
+    """Lines of the tables of a file."""
+    return [re.sub("^static const", "static __device__ const", line) for line in tables.lines]
+
+
 def inline_parts(needs: Needs) -> tuple[Part, ...]:
     """The inline functions that the kernels call."""
     return parts(needs, "static __device__ __forceinline__", vectors=False)
@@ -129,17 +135,20 @@ class Step:
 
     inputs, outputs: variables that the first kernel takes and that its kernels give.
     kernels: one kernel, or two if blocks leave parts of totals.
-    parts: bytes that those parts take: one record for each block, and one for each total over some of the loops.
+    parts: memory of the first kernel besides, by name, type and bytes: parts of totals, one record for each block, and
+        one for each total over some of the loops; what a loop works in.
     finished: outputs that the second kernel writes.
+    dense: whether arrays must be in C order.
     checked: index arrays of which the first kernel tells places outside of an axis, with its extent.
     """
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     kernels: tuple[KernelPlan, ...]
-    parts: tuple[tuple[str, int], ...] = ()
+    parts: tuple[tuple[str, str, int], ...] = ()
     finished: tuple[int, ...] = ()
     checked: tuple[tuple[int, int], ...] = ()
+    dense: bool = False
 
 
 def plan_step(
@@ -171,9 +180,9 @@ def plan_step(
     records = _records(name, text)
     later = {total.sink.root.variable for total in totals if _is_later(total, text)}
     parameters = [
-        *(_read(tape, layout, v, found[v]) for v in inputs),
+        *(read(tape, layout, v, found[v]) for v in inputs),
         *(Parameter(f"{record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
-        *(_written(tape, layout, v, each) for v, each in results.items() if v not in later),
+        *(written(tape, layout, v, each) for v, each in results.items() if v not in later),
     ]
     checked = tuple(text.places.items())
     if checked:
@@ -186,7 +195,7 @@ def plan_step(
     if not later:
         return Step(inputs, outputs, (first,), checked=checked)
     last = _finish(tape, layout, text, records, {v: each for v, each in results.items() if v in later})
-    sizes = tuple((pointer, record.size * count) for pointer, record, count in records)
+    sizes = tuple((pointer, record.name, record.size * count) for pointer, record, count in records)
     return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later), checked)
 
 
@@ -199,14 +208,16 @@ def words_of(lines: Iterable[str]) -> set[str]:
     return {part for line in lines for part, word in _WORDS.items() if word in line}
 
 
-def _read(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
+def read(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
+    """The parameter of a kernel for what it reads."""
     type = layout.type(variable, tape.types)
     pointed = type.shape or variable in layout.pointers
     kind = c_type(type.dtype)
     return Parameter(f"const {kind} *__restrict__ " if pointed else f"const {kind} ", name, str(type))
 
 
-def _written(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
+def written(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
+    """The parameter of a kernel for what it writes."""
     type = layout.type(variable, tape.types)
     return Parameter(f"{c_type(type.dtype)} *__restrict__ ", name, str(type))
 
@@ -259,7 +270,7 @@ def _finish(
             lines += render_lines("cuda/finish_rows.cu.jinja", totals=own, **known)
     parameters = [
         *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
-        *(_written(tape, layout, v, name) for v, name in results.items()),
+        *(written(tape, layout, v, name) for v, name in results.items()),
     ]
     name = f"{records[0][1].name.rpartition('_')[0]}_finish"
     return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(blocks, _FINISHING))

@@ -15,6 +15,7 @@ from yota.emit.c.frame import result_hint
 from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort, Step, plan_step, words_of
 from yota.emit.cuda.halves import placed, widened
+from yota.emit.cuda.loop_kernels import plan_thread, with_threads
 from yota.emit.cuda.scatter import (
     Place,
     find_starts,
@@ -121,7 +122,14 @@ class Host:
         calls: list[Call | Sort] = []
         done: list[Op | Step] = []
         number = 0
-        for each in plan.steps:
+        for each in with_threads(plan):
+            if isinstance(each, tuple):
+                name = f"{self.name}_kernel{number}"
+                step = plan_thread(self.tape, each, name, self.needs, self.tables, self.layout, self.sizes)
+                calls += self._calls(step)
+                done.append(step)
+                number += 1
+                continue
             if isinstance(each, Op) and is_addition(each):
                 done.append(each)
                 calls += self._added(each, f"{self.name}_add{self.added}")
@@ -214,10 +222,7 @@ class Host:
         for variable in step.outputs:
             self._kept(variable)
         self.looks |= bool(step.checked)
-        parts = [
-            self._buffer(self.names.fresh(pointer), record.name, size)
-            for (pointer, size), record in zip(step.parts, step.kernels[0].records, strict=True)
-        ]
+        parts = [self._buffer(self.names.fresh(pointer), kind, size) for pointer, kind, size in step.parts]
         given = [self._argument(variable) for variable in step.inputs]
         early = [(self.texts[v], "") for v in step.outputs if v not in step.finished]
         pointers = [(part, "") for part in parts]

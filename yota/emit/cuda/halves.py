@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from yota.errors import CodegenError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType
@@ -35,6 +36,8 @@ def widened(tape: Tape) -> Widened:
     outputs = tuple(_HALF if output in halves else None for output in tape.outputs)
     if not halves:
         return Widened(tape, inputs, outputs)
+    if any(op.regions for op in tape.ops):
+        raise CodegenError("a loop of numbers of 16 bits has no form in CUDA; use float32")
     return Widened(_Widening(tape, halves).run(), inputs, outputs)
 
 

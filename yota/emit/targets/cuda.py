@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.c.dialect import CUDA, is_known_op
+from yota.emit.c.c_plan import Tables
+from yota.emit.c.dialect import CUDA, C, is_known_op
 from yota.emit.c.lines import Needs
 from yota.emit.cuda.cuda_driver import CudaDriver
-from yota.emit.cuda.cuda_plan import KernelPlan, Step, inline_parts, plan_step, preludes, words_of
+from yota.emit.cuda.cuda_plan import KernelPlan, Step, inline_parts, on_device, plan_step, preludes, words_of
 from yota.emit.cuda.halves import Stored, Widened, placed, widened
+from yota.emit.cuda.loop_kernels import plan_thread, with_threads
 from yota.emit.cuda.scatter import checks, is_sorted_scatter, leading, plan_addition, readable
 from yota.emit.cuda.thread_memory import Layout
 from yota.emit.cuda.threads import THREADS, separated
@@ -21,7 +23,6 @@ from yota.emit.names import Names
 from yota.emit.render import render
 from yota.emit.targets import generated as base
 from yota.emit.targets.generated import in_comment
-from yota.errors import CodegenError
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.optimize.polynomials import symbolic
@@ -71,8 +72,6 @@ def generate(
     values: how many of the outputs, the first ones, are values rather than derivatives.
     Raises CodegenError if the tape has an op that neither a kernel nor CuPy can compute.
     """
-    if any(op.regions for op in tape.ops):
-        raise CodegenError(f'{tape.name} has a loop, which CUDA code does not know; use target="c" or "numpy"')
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
     tape = unsigned(tape)
     # Kernels read constant arrays in C order.
@@ -90,11 +89,15 @@ def generate(
     layout = _layout(tape, forms, stored)
     plan = schedule(tape, known=partial(is_known_op, language=CUDA), gathers=(AccessMap.READ,), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
-    needs = Needs(language=CUDA)
+    needs, tables = Needs(language=CUDA), Tables(C.file_names())
     steps: list[Step | Op] = []
     number = 0
     sorted_: dict[int, KernelPlan] = {}
-    for each in plan.steps:
+    for each in with_threads(plan):
+        if isinstance(each, tuple):
+            steps.append(plan_thread(tape, each, f"{entry}_kernel{number}", needs, tables, layout))
+            number += 1
+            continue
         if isinstance(each, Op):
             if not atomic and is_sorted_scatter(tape, each):
                 adding = plan_addition(f"{entry}_add{len(sorted_)}", tape, each, threads)
@@ -115,7 +118,13 @@ def generate(
         kernels += step.kernels if isinstance(step, Step) else tuple(filter(None, [sorted_.get(step.result)]))
     kernels += tuple(each.kernel for each in looked)
     banner = in_comment(tape, entry, lambda variable: layout.type(variable, tape.types))
-    file = {"banner": banner, "preludes": preludes(needs), "parts": inline_parts(needs), "kernels": kernels}
+    file = {
+        "banner": banner,
+        "preludes": preludes(needs),
+        "tables": on_device(tables),
+        "parts": inline_parts(needs),
+        "kernels": kernels,
+    }
     code = render("cuda/module.cu.jinja", plan=file) if kernels else ""
     driver = CudaDriver(tape, steps, layout, sorted_, looked, guards)
     function = driver.plan()

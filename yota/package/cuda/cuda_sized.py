@@ -12,14 +12,14 @@ from typing import Any
 
 from yota.emit.c.dialect import CUDA, c_type
 from yota.emit.c.kernels import mentions
-from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, inline_parts, preludes
+from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, inline_parts, on_device, preludes
 from yota.emit.cuda.scatter import MOST, flat_kernel, is_addition, over
 from yota.emit.cuda.threads import OPEN_BLOCKS, THREADS
 from yota.emit.language import filled, tabled
 from yota.emit.names import Names
 from yota.emit.python.formatting import wrapped
 from yota.emit.render import render, render_lines
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, CodegenError
 from yota.ir.plain_text import docstring
 from yota.ir.tape import Op, Tape
 from yota.package.c.attempts import AllSizes, at_samples
@@ -179,7 +179,14 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         raise ArgumentError('strict=True is not for target="cuda"; use target="c" or "numpy"')
     flat = flattened(request)
     sized = partial(SizedInCuda, open=request.call.open)
-    found: FunctionWriter = at_samples(flat, sized) if flat.call.dimensions() else written(request)
+    found: FunctionWriter
+    try:
+        found = at_samples(flat, sized) if flat.call.dimensions() else written(request)
+    except CodegenError:
+        if not flat.call.rolls:
+            raise
+        # Loops that one thread is not enough for are written trip by trip.
+        return collected(replace(request, call=replace(request.call, rolls=False)))
     if request.call.open and any(found.tapes[0].types[output].shape for output in found.tapes[0].outputs):
         raise ArgumentError(
             "the function returns an array, of which code in CUDA for any number of axes does not know the shape; "
@@ -195,7 +202,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         **quoted_texts(request),
         "banner": banner,
         "preludes": preludes(found.shared.needs),
-        "tables": [re.sub("^static const", "static __device__ const", line) for line in found.shared.tables.lines],
+        "tables": on_device(found.shared.tables),
         "parts": inline_parts(found.shared.needs),
         "kernels": found.kernels,
         "functions": tuple(replace(each, python=wrapped(each.python, 4)) for each in found.functions),

@@ -22,7 +22,7 @@ from yota.run.gradient_layout import Layout, Wrt, checked, layout_of
 from yota.run.machine.cache import Table
 from yota.run.options import Dynamic, check_dynamic
 from yota.run.progress import stage
-from yota.run.specialise import Gradient, Target, rolled
+from yota.run.specialise import Gradient, Target, has_code, rolled
 from yota.tracing.captured.captured import Captured
 
 # Code that is read from the private cache runs without tracing and differentiating, so it does not load them.
@@ -173,13 +173,14 @@ class Differentiated:
         def recorded(**how: bool) -> Recording:
             generators = self.captured.generators(arguments.values)
             how = {"live": True, "generators": generators, "statics": arguments.statics, **how}  # type: ignore[dict-item]
-            # CUDA code has no loops.
-            how["rolls"] = target.name != "cuda"
-            found = self.recorded(function, arguments, layout, forms, registry=registry(), **how)
+            found = self.recorded(function, arguments, layout, forms, registry=registry(), **{"rolls": True, **how})
             return rolled(found, self.worth(target))
 
         first = recorded()
         found = self.derived(first, arguments, layout, forms, target)
+        if first.rolls and target.name == "cuda" and not has_code(found.tape, target):
+            first = recorded(rolls=False)
+            found = self.derived(first, arguments, layout, forms, target)
         if target.strict and self.values:
             return found.valued(recorded(exact=True))
         mergeable = self.merges and not (found.aux or found.rows or found.relied)
