@@ -21,7 +21,6 @@ LAYERS = (
 UPWARD = {
     # A schedule for C asks the tables of the language which ops and dtypes it has.
     ("schedule", "emit/c/dialect"),
-    ("schedule", "emit/c/dialect"),
     # Arrays that come from sizes are expressions of Python.
     ("transform/sizes/size_arrays", "emit/numpy_literals"),
     # A recorded body keeps only the ops that its results need.

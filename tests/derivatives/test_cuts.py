@@ -125,7 +125,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Compression]]:
         found.append(original(*args, **how))
         return found[-1]
 
-    monkeypatch.setattr("yota.run.derivatives.compressed.compression", recorded)
+    monkeypatch.setattr("yota.run.derivatives.matrix_entries.compression", recorded)
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from yota.errors import ArgumentError
@@ -76,7 +77,8 @@ class Frozen(Compiled):
 
     def records(self) -> dict[str, str]:
         """Records of all compiled code, by key."""
-        return {**self._brought, **dict(_records(self.recipe[1][0]))}
+        made = [each.records.items() for each in self.journal.all()]
+        return {**self._brought, **dict(itertools.chain(*made))}
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles again."""
@@ -110,21 +112,9 @@ def pickled(function: Any) -> bytes:
     return bytes(cloudpickle.dumps(function))
 
 
-def _records(function: Any) -> Iterator[tuple[str, str]]:
-    yield from function.journal.records.items()
-    for part in function.journal.parts:
-        yield from _records(part)
-
-
 def _why(function: Any) -> str:
     if not function.info().compilations:
         return "nothing is compiled yet; call it with the argument types of the other processes, then freeze it"
-    reason = why_not_kept(with_receiver(function.recipe[1][0])[0]) or next(_unsaved(function), "it is not kept")
+    unsaved = (each.unsaved for each in function.journal.all() if each.unsaved)
+    reason = why_not_kept(with_receiver(function.recipe[1][0])[0]) or next(unsaved, "it is not kept")
     return f"{reason}. Pickle it as it is; each process compiles it"
-
-
-def _unsaved(function: Any) -> Iterator[str]:
-    if function.journal.unsaved:
-        yield function.journal.unsaved
-    for part in function.journal.parts:
-        yield from _unsaved(part)

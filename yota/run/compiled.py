@@ -105,6 +105,12 @@ class Journal:
         self.records = Table(_MOST_KEPT)
         self.parts: list[Compiled] = []
 
+    def all(self) -> Iterator[Journal]:
+        """The journals of a function and of all functions that it calls, to any depth."""
+        yield self
+        for part in self.parts:
+            yield from part.journal.all()
+
     def forget(self, why: str) -> None:
         """Note that all compiled code was dropped."""
         self.live, self.latest, self._again, self.unsaved = 0, (None, ""), why, ""
@@ -275,9 +281,7 @@ class Compiled(Derived):
 
     def info(self) -> Information:
         """All compilations with time, arguments, reason and duration, and the number of calls."""
-        found = [*self.journal.entries]
-        for part in self.journal.parts:
-            found += part.info().compilations
+        found = [entry for each in self.journal.all() for entry in each.entries]
         calls = self.calls + getattr(self.front, "direct_calls", 0)
         return Information(self._title(), tuple(found[-_MOST_KEPT:]), calls)
 
@@ -291,16 +295,10 @@ class Compiled(Derived):
         return f"<yota.{self._title()}>"
 
     def _title(self) -> str:
-        awaited = self._awaited()
+        awaited = sum(len(each.awaited) for each in self.journal.all())
         more = f", {awaited} to go on in C" if awaited else ""
-        return f"{self.title}, target {self.journal.target}, {self._live()} compiled{more}"
-
-    def _live(self) -> int:
-        return self.journal.live + sum(part._live() for part in self.journal.parts)
-
-    def _awaited(self) -> int:
-        return len(self.journal.awaited) + sum(part._awaited() for part in self.journal.parts)
+        live = sum(each.live for each in self.journal.all())
+        return f"{self.title}, target {self.journal.target}, {live} compiled{more}"
 
     def _latest(self) -> tuple[Tape | None, str]:
-        found = [self.journal.latest, *(part._latest() for part in self.journal.parts)]
-        return next((each for each in found if each[1]), (None, ""))
+        return next((each.latest for each in self.journal.all() if each.latest[1]), (None, ""))

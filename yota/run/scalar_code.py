@@ -14,7 +14,7 @@ from yota.ir.tape import Tape
 from yota.optimize import pipeline, scalarize, unroll
 from yota.rules.registry import Registry
 from yota.run.specialise import Target, simplified
-from yota.transform.reverse.backward import gradient_tape, zeros_like
+from yota.transform.reverse.backward import gradient_tape
 
 _MOST_OPS = 20_000
 """Largest number of scalar ops of an unrolled function."""
@@ -68,9 +68,4 @@ def shortest(
 def _differentiated(value: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
     variables = [value.inputs[leaf].variable for leaf in leaves]
     found = gradient_tape(replace(value, outputs=value.outputs[:1]), variables, registry)
-    builder = found.tape.builder()
-    adjoints = [
-        zeros_like(builder, variable) if adjoint is None else adjoint
-        for variable, adjoint in zip(variables, found.variables, strict=True)
-    ]
-    return builder.finish([*value.outputs, *adjoints])
+    return found.whole(value.outputs, variables)

@@ -48,30 +48,6 @@ class _Step:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Structure:
-    """A dict, or, without keys, a tuple or a list."""
-
-    keys: tuple[str, ...] | None
-    parts: tuple[str | _Structure, ...]
-    is_list: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The input of the template; ``names`` maps names in the code to objects."""
-
-    names: Sequence[str]
-    steps: Sequence[_Step]
-    checks: Sequence[tuple[str, tuple[str, ...]]]
-    joined: Sequence[str]
-    inputs: Sequence[str]
-    outputs: Sequence[str]
-    result: str | _Structure | None
-    tree: bool
-    guarded: bool
-
-
 @dataclass(slots=True, eq=False)
 class _Writer:
     """Collects steps and the objects that they use by name."""
@@ -173,8 +149,8 @@ def entry(
     if len(writer.inputs) != sum(each.argument >= 0 for each in root.gradient.tape.inputs):
         return None
     tree = bool(root.branches or root.gradient.tape.guards)
-    outputs = _outputs(root)
-    result = None if tree else _result(writer, root, shaped)
+    outputs = [f"r{number}" for number in range(len(root.gradient.tape.outputs))]
+    result = None if tree else _result(writer, root, shaped, outputs)
     if result is None and any(each.gradient.sources for each in (root, *root.branches.values())):
         return None
     captured = () if tree else root.gradient.captured
@@ -196,8 +172,19 @@ def entry(
         is_filled=_is_filled,
     )
     names = tuple(writer.objects)
-    plan = _Plan(names, writer.steps, looked, joined, inputs, outputs, result, tree, call is not None)
-    found: Callable[[tuple[Any, ...]], Any] = made(rendered("numpy/entry.py.jinja", plan=plan), writer.objects)
+    source = rendered(
+        "numpy/entry.py.jinja",
+        names=names,
+        steps=writer.steps,
+        checks=looked,
+        joined=joined,
+        inputs=inputs,
+        outputs=outputs,
+        result=result,
+        tree=tree,
+        guarded=call is not None,
+    )
+    found: Callable[[tuple[Any, ...]], Any] = made(source, writer.objects)
     return found
 
 
@@ -243,23 +230,23 @@ def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> tuple[str, 
         for kind, count in (("output", len(tape.outputs)), ("argument", len(tape.inputs)))
     )
     try:
-        found: tuple[str, Any] = _arranged(shaped(root, root.gradient.completed(outputs, leaves)))
+        result = shaped(root, root.gradient.completed(outputs, leaves))
+        found: tuple[str, Any] = _arranged(result, lambda each: ("object", each))
     except Exception:  # noqa: BLE001  (it works on arrays alone)
         return None
     return found
 
 
-def _arranged(found: Any) -> Any:
+def _arranged(found: Any, other: Callable[[Any], Any], key: Callable[[Any], Any] | None = None) -> Any:
+    """A result as a kind and its parts; what ``key`` gives stands for keys, what ``other`` gives for other objects."""
     kind = type(found)
     if kind in (tuple, list):
-        return kind.__name__, tuple(map(_arranged, found))
+        return kind.__name__, tuple([_arranged(each, other, key) for each in found])
     if kind is dict:
-        raise _UnknownError
-    return found.name if kind is _Output else ("object", found)
-
-
-def _outputs(root: Specialisation) -> list[str]:
-    return [f"r{number}" for number in range(len(root.gradient.tape.outputs))]
+        if key is None:
+            raise _UnknownError
+        return "dict", tuple([_arranged(each, other, key) for each in found.values()]), tuple(map(key, found))
+    return found.name if kind is _Output else other(found)
 
 
 def _is_filled(cell: Any) -> bool:
@@ -291,28 +278,17 @@ class _Output:
         self.name = name
 
 
-def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any]) -> str | _Structure | None:
-    """The result expression: empty if the outputs are returned unchanged, None if unknown."""
-    outputs = _outputs(root)
+def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any], outputs: list[str]) -> Any:
+    """The arrangement of named outputs: empty if they are returned unchanged, None if unknown."""
+
+    def constant(value: Any) -> str:
+        if value is not None and not isinstance(value, _NUMBERS):
+            raise _UnknownError
+        return writer.object(value)
+
     try:
         completed = root.gradient.completed([*map(_Output, outputs)], [*map(_Output, writer.inputs)])
-        found = shaped(root, tuple(completed))
-        spelled = _spelled(writer, found)
+        found = _arranged(shaped(root, tuple(completed)), constant, writer.object)
     except Exception:  # noqa: BLE001  (it works on arrays alone)
         return None
-    if spelled == (outputs[0] if len(outputs) == 1 else _Structure(None, tuple(outputs))):
-        return ""
-    return spelled
-
-
-def _spelled(writer: _Writer, found: Any) -> str | _Structure:
-    kind = type(found)
-    if kind is _Output:
-        return str(found.name)
-    if found is None or isinstance(found, _NUMBERS):
-        return writer.object(found)
-    if kind not in (tuple, list, dict):
-        raise _UnknownError
-    keys = tuple(map(writer.object, found)) if kind is dict else None
-    parts = tuple([_spelled(writer, each) for each in (found if keys is None else found.values())])
-    return _Structure(keys, parts, kind is list)
+    return "" if found == (outputs[0] if len(outputs) == 1 else ("tuple", tuple(outputs))) else found

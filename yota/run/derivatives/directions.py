@@ -37,9 +37,7 @@ def along(tape: Tape, leaf: int, known: Registry) -> Tape:
     found = with_slope(tape, leaf, known)
     if len(found) > _LONG and is_scalar(tape, inlined=False):
         found = pipeline.run(found, inlined=False, once=True)
-    last = max(entry.argument for entry in tape.inputs)
-    direction = next(entry.variable for entry in found.inputs if entry.argument == last)
-    made = _product(found.builder(), found, leaf, direction, known)
+    made = _product(found.builder(), found, leaf, _direction(found), known)
     return dce.run(replace(made, outputs=made.outputs[-1:]))
 
 

@@ -1,8 +1,12 @@
-"""The entries of a matrix of derivatives: scalar code, or a few products of arrays."""
+"""The entries of a matrix of derivatives: scalar code, or a few products of arrays.
+
+Rows, or columns, without a common nonzero position are computed in one product and separated by the pattern.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,17 +14,33 @@ import numpy as np
 
 from yota.emit.python.scalar import is_scalar
 from yota.errors import ArgumentError, DifferentiationError, YotaError
-from yota.ir.tape import Op
-from yota.optimize import pipeline
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.optimize import cse, dce, pipeline
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments
-from yota.run.derivatives.compressed import compressed
 from yota.run.derivatives.directions import row_by_row, stacked
-from yota.run.derivatives.straight_line import Entries, largest, short_hessian, slope_of, sloped, straight_line
+from yota.run.derivatives.straight_line import (
+    Entries,
+    largest,
+    short_hessian,
+    slope_of,
+    sloped,
+    straight_line,
+    with_slope,
+)
 from yota.run.gradient_layout import Wanted
 from yota.run.specialise import Instead, Target
 from yota.tracing.record import Recording
+from yota.transform.reverse.backward import reverse
+from yota.transform.sparse.compression import compression
+from yota.transform.sparse.products import MOST_PRODUCTS, rows_of
 
+_MOST_ENTRIES = 100_000_000
+_MOST_IN_DENSE = 4_000_000
+"""Largest number of entries for which a dense matrix is computed by sparse products."""
+_MOST_OPS = 20_000
 _LONG = 512
 """Number of elements above which a few array operations are preferred to scalar code."""
 _MOST_TOGETHER = 1 << 16
@@ -80,8 +100,67 @@ def _compressed(
         for variable, value in {**leaves, **recorded.captured}.items()
         if variable in recorded.captured or not recorded.tape.types[variable].differentiable
     }
-    found, relied = compressed(recorded.tape, leaf, wanted, registry(), values)
+    found, relied = _by_products(recorded.tape, leaf, wanted, values)
     return found, {variables.index(variable): np.array(values[variable]) for variable in relied}
+
+
+def _by_products(tape: Tape, leaf: int, wanted: Wanted, values: Mapping[int, Any]) -> tuple[Entries, frozenset[int]]:
+    """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on."""
+    by = tape.inputs[leaf].variable
+    _refuse_complex(tape, by)
+    tape = with_slope(tape, leaf, registry()) if wanted.order == 2 else _joined(tape)
+    if any(op.regions for op in tape.ops):
+        # What no trip hands on becomes array code, whose elements are told apart.
+        tape = pipeline.run(tape, inlined=False)
+    tape = cse.run(tape)
+    by, result = tape.inputs[leaf].variable, tape.outputs[-1]
+    most = _MOST_ENTRIES if wanted.sparse else _MOST_IN_DENSE
+    found = compression(tape, result, by, values, most, hessian=wanted.order == 2)
+    matrix, number = found.matrix, found.plan.number
+    if number > MOST_PRODUCTS or number * len(tape) > _MOST_OPS:
+        raise DifferentiationError(
+            f"{tape.name}: the {'Hessian' if wanted.order == 2 else 'Jacobian'} by {tape.inputs[leaf].name} is not "
+            f"sparse enough: {matrix.nnz} of {matrix.shape[0]} x {matrix.shape[1]} entries would take {number} "
+            "products; leave sparse=True out"
+        )
+    builder = found.cut.tape.builder()
+    data = found.entries(builder, registry(), reverse)
+    if not wanted.sparse:
+        shape = (*tape.types[result].shape, *tape.types[by].shape)
+        data = _spread(builder, data, rows_of(matrix) * matrix.shape[1] + matrix.indices, shape)
+    outputs = (*(tape.outputs if wanted.with_value else ()), data)
+    made = dce.run(builder.finish(outputs))
+    return Entries(made, matrix.shape, rows_of(matrix), matrix.indices), found.relied
+
+
+def _refuse_complex(tape: Tape, by: int) -> None:
+    if tape.types[by].is_complex or any(tape.types[output].is_complex for output in tape.outputs):
+        raise DifferentiationError(
+            f"{tape.name} is a complex function that works on arrays as a whole, where sparse=True is for real ones. "
+            "Take real and imaginary parts as arguments of their own, and return them one after the other."
+        )
+
+
+def _joined(tape: Tape) -> Tape:
+    """The tape with one result; several numbers become a vector."""
+    if len(tape.outputs) == 1:
+        return tape
+    if any(tape.types[output].shape for output in tape.outputs):
+        raise DifferentiationError(
+            f"{tape.name} returned several arrays; a Jacobian is of one. Join them (np.concatenate), or "
+            "differentiate each by itself."
+        )
+    builder = tape.builder()
+    return builder.finish([builder.emit(primitive("stack"), tape.outputs, {"axis": 0})])
+
+
+def _spread(builder: TapeBuilder, data: int, places: np.ndarray, shape: tuple[int, ...]) -> int:
+    """The dense matrix, with zeros between its entries."""
+    size = math.prod(shape)
+    where = builder.constant(places)
+    static = {"shape": (size,), "indices": ((GATHER,),)}
+    whole = builder.emit(primitive("scatter"), (data, where), static)
+    return builder.emit(primitive("reshape"), (whole,), {"shape": shape})
 
 
 def _are_scalar(loops: Sequence[Op]) -> bool:

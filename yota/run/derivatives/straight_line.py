@@ -17,7 +17,7 @@ from yota.rules.registry import Registry
 from yota.run.gradient_layout import Wanted
 from yota.run.scalar_code import unrolled
 from yota.run.specialise import Target
-from yota.transform.reverse.backward import gradient_tape, zeros_like
+from yota.transform.reverse.backward import gradient_tape
 from yota.transform.reverse.elimination import Partials, partials
 from yota.transform.sparse.scalar_elements import dense, dtype_of, elements, elements_read, listed
 
@@ -158,12 +158,8 @@ def sloped(tape: Tape, leaf: int, registry: Registry) -> Tape:
 
 def with_slope(tape: Tape, leaf: int, registry: Registry) -> Tape:
     """The value of a tape and its gradient by its input ``leaf``."""
-    by = tape.inputs[leaf].variable
-    found = gradient_tape(tape, [by], registry)
-    if found.variables[0] is not None:
-        return found.tape
-    builder = found.tape.builder()
-    return builder.finish([tape.outputs[0], zeros_like(builder, by)])
+    by = [tape.inputs[leaf].variable]
+    return gradient_tape(tape, by, registry).whole(tape.outputs, by)
 
 
 def _values(builder: TapeBuilder, tape: Tape, rows: Sequence[int], shape: tuple[int, ...]) -> list[int]:

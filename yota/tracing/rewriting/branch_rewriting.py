@@ -50,7 +50,7 @@ def _if(rewriter: Rewriter, part: ast.If) -> Any:
     names = sorted(bound_in(inside))
     fits = (
         not any(contains(each, (*leaving, ast.ClassDef, ast.FunctionDef)) for each in inside)
-        and not any(_writes(each) for statement in inside for each in ast.walk(statement))
+        and not any(is_stored_in(each) for statement in inside for each in ast.walk(statement))
         and not isinstance(rewriter.scope.tree, ast.ClassDef)
         and rewriter.scope.local.issuperset(names)
     )
@@ -113,5 +113,6 @@ def _last(statements: Sequence[ast.stmt]) -> ast.stmt:
     return last
 
 
-def _writes(part: ast.AST) -> bool:
+def is_stored_in(part: ast.AST) -> bool:
+    """Whether a part is an element or an attribute that is assigned."""
     return isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store)

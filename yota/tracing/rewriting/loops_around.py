@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from yota.tracing.methods import is_tracer
-from yota.tracing.rewriting.branch_rewriting import LEAVING, nested
+from yota.tracing.rewriting.branch_rewriting import LEAVING, is_stored_in, nested
 from yota.tracing.rewriting.definition import Definition, definition_of_code
 from yota.tracing.rewriting.expression_rewriting import is_of_all
 from yota.tracing.rewriting.loop_rewriting import exit_of, is_of_items, is_of_names
@@ -48,7 +48,7 @@ def _only_computes(part: ast.AST) -> bool:
     within = [*ast.walk(ast.Module(statements, []))]
     may_loop = isinstance(part, ast.While) or (is_of_names(part.target) and _may_have_numbers(part.iter))
     return may_loop and not any(
-        isinstance(each, LEAVING) or (_is_stored_in(each) and not _is_of_name(each)) for each in within
+        isinstance(each, LEAVING) or (is_stored_in(each) and not _is_of_name(each)) for each in within
     )
 
 
@@ -59,10 +59,6 @@ def _may_have_numbers(over: ast.expr) -> bool:
     if isinstance(over, ast.Call):
         return isinstance(over.func, ast.Name) and over.func.id == "range"
     return isinstance(over, (ast.Name, ast.Attribute, ast.Subscript, ast.Constant))
-
-
-def _is_stored_in(part: ast.AST) -> bool:
-    return isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store)
 
 
 def _is_of_name(part: ast.AST) -> bool:
@@ -77,7 +73,7 @@ def _may_write(part: ast.AST, variables: Mapping[str, Any]) -> bool:
         return not (prints or any(each.arg == "out" and _is_traced(each.value, variables) for each in called.keywords))
     if isinstance(part, (ast.Global, ast.Nonlocal)):
         return True
-    if not (isinstance(part, ast.AugAssign) and _is_stored_in(part.target)):
+    if not (isinstance(part, ast.AugAssign) and is_stored_in(part.target)):
         return False
     return not (isinstance(part.target, ast.Subscript) and _is_traced(part.target.value, variables))
 

@@ -32,6 +32,13 @@ class Adjoints:
     tape: Tape
     variables: tuple[int | None, ...]
 
+    def whole(self, outputs: Sequence[int], wrt: Sequence[int]) -> Tape:
+        """The tape of ``outputs`` and all adjoints by ``wrt``, zeros included."""
+        builder = self.tape.builder()
+        found = zip(wrt, self.variables, strict=True)
+        adjoints = [zeros_like(builder, variable) if adjoint is None else adjoint for variable, adjoint in found]
+        return builder.finish([*outputs, *adjoints])
+
 
 def gradient_tape(tape: Tape, wrt: Sequence[int], registry: Registry) -> Adjoints:
     """Extend ``tape``, which has one real scalar output, by the gradient with respect to the inputs ``wrt``.
