@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -163,3 +164,15 @@ def test_single_precision_stays():
     x = np.linspace(0.3, 0.9, 7, dtype=np.float32)
     _, g = yota.grad(lambda x: np.sum(sc.betaln(x, 2 * x) + sc.dawsn(x) + sc.eval_legendre(3, x) + sc.ellipk(x)), x)
     assert g[0].dtype == np.float32
+
+
+@pytest.mark.parametrize(("name", "kind", "least"), [("i0e", "besseli", 20.5), ("k0e", "besselk", 3.5)])
+def test_slopes_of_scaled_bessel_functions_keep_their_digits(name, kind, least):
+    x = np.append(np.geomspace(least, 90.0, 9), 1e4)
+    slopes = yota.gradient(lambda x: np.sum(getattr(sc, name)(x)))(x)
+    with mpmath.workdps(40):
+        bessel = getattr(mpmath, kind)
+        orders = [[bessel(order, mpmath.mpf(each)) for order in (0, 1)] for each in x]
+        scales = [mpmath.exp(-each if name == "i0e" else mpmath.mpf(each)) for each in x]
+        exact = [-float(abs(one - zero) * scale) for (zero, one), scale in zip(orders, scales, strict=True)]
+    np.testing.assert_array_max_ulp(slopes, np.array(exact), 8)
