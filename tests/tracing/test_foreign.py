@@ -15,7 +15,9 @@ import pytest
 import scipy.signal
 import scipy.stats
 
+import yota
 from tests.tracing.test_leaks import assert_right
+from yota.errors import MissingRuleError
 
 X = np.array([1.25, 0.5, 2.0])
 
@@ -250,3 +252,14 @@ def test_functions_of_elements_that_numba_compiles():
         return a * b if a > 1 else math.sin(a) - b
 
     assert_right(lambda x: np.sum(split(x, x[::-1])) + split(x[0], 2.0), X)
+
+
+def test_functions_of_several_elements_that_numba_compiles_are_refused_with_the_rule():
+    numba = pytest.importorskip("numba")
+
+    @numba.guvectorize(["void(float64[:], float64[:])"], "(n)->()")
+    def total(a, result):
+        result[0] = a.sum()
+
+    with pytest.raises(MissingRuleError, match=rf'@tensor\("{__name__}.total"\)\ndef total\(x: Array\)'):
+        yota.grad(lambda x: total(x) * 2, X)

@@ -81,3 +81,7 @@ def test_a_fitted_model():
 def test_kernels():
     check(lambda x, c: (kernels.ConstantKernel(c) * kernels.RBF(0.7) + kernels.WhiteKernel(0.1))(x), X, 1.3)
     check(lambda x, c: kernels.Matern(c, nu=1.5)(x, X[:2]), X + 0.1, 0.8)
+    kernel = kernels.ExpSineSquared()
+    theta = kernel.theta + 0.1
+    recorded, _ = yota.trace(lambda t, x: kernel.clone_with_theta(t)(x), theta, X)
+    np.testing.assert_allclose(recorded, kernel.clone_with_theta(theta)(X), rtol=1e-13)

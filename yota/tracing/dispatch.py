@@ -22,7 +22,7 @@ from yota.tracing.intercept import bind
 from yota.tracing.library_calls import LibraryCall, public_name
 from yota.tracing.memory import arranged
 from yota.tracing.methods import is_tracer, transformed
-from yota.tracing.source_lines import here
+from yota.tracing.source_lines import here, users
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
@@ -266,17 +266,23 @@ def missing(trace: Trace, function: Any) -> TracingError:
 
 def _missing(function: Any) -> MissingRuleError:
     name = getattr(function, "__name__", str(function))
-    target = public_name(function)
+    target = public_name(_bearer(function))
     place = where(here())
-    elementwise = isinstance(function, np.ufunc)
+    elementwise = isinstance(function, np.ufunc) and function.signature is None
     if not name.isidentifier():
         return MissingRuleError(
             f"{place}{name} was made outside of the function that is traced and can have no rule. "
             "Make it inside with np.vectorize or np.frompyfunc, or write it by NumPy's functions."
         )
-    if elementwise:
-        rule = template(name, target, function.nin, True, function.nout)
+    if isinstance(function, np.ufunc):
+        rule = template(name, target, function.nin, elementwise, function.nout)
         advice = f"Give it one with yota.diffrule, completing\n\n{rule}\n"
     else:
         advice = LibraryCall(target, function).advice()
     return MissingRuleError(f"{place}no rule is known for {target}. {advice}")
+
+
+def _bearer(function: Any) -> Any:
+    """The object of Numba's that calls a ufunc of several elements, which has no module itself; else ``function``."""
+    running = (frame.f_locals.get("self") for frame in users(sys._getframe(1)))
+    return next((each for each in running if getattr(each, "ufunc", None) is function), function)

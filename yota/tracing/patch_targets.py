@@ -366,7 +366,7 @@ class PatchTargets:
         """Whether code of a module is followed."""
         near = self._near.get(module)
         if near is None:
-            near = not is_library(module) or package_of(module) == "scipy"
+            near = not is_library(module) or package_of(module) in ("scipy", "sklearn")
             if package_of(module) in sys.stdlib_module_names and module in sys.modules:
                 near = not self._forms.keys().isdisjoint(map(id, list(vars(sys.modules[module]).values())))
             elif not near and package_of(module) not in ("numpy", "yota"):
