@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 import re
 import subprocess
 from collections.abc import Callable
@@ -17,13 +19,16 @@ from tests.emit.compiled import needs_compiler
 from tests.package.test_c import COMPILERS, NUMBERS, STRICT, built, built_extension
 from tests.package.test_sizes import coupled, lennard_jones, moments, rosenbrock, spread
 from yota import errors
-from yota.emit.c.dialect import C
-from yota.emit.c.statements import Made, put_in_place
+from yota.emit.language import tabled
+from yota.ir.tape import TapeBuilder
+from yota.ir.types import type_of
 from yota.package.c.c_contents import proved
-from yota.package.c.size_arithmetic import COUNTERS, SizeNames, filling, real, triangle, whole
+from yota.package.c.size_spelling import SizeNames, whole
+from yota.tracing.replay import evaluate
 from yota.transform.sizes.conditions import Conditions
 from yota.transform.sizes.size_arrays import array_text
 from yota.transform.sizes.size_expressions import samples_of
+from yota.transform.sizes.size_ops import emitted
 
 pytestmark = needs_compiler
 RANDOM = np.random.default_rng(7)
@@ -268,9 +273,7 @@ def test_strict_values_have_numpys_bits(tmp_path: Path) -> None:
         lambda N: 1.0 - np.eye(N),
         np.arange,
         lambda N: np.triu_indices(N, 1)[0],
-        lambda N: np.triu_indices(N, -2)[1],
         lambda N: np.tril_indices(N)[1],
-        lambda N: np.tril_indices(N, 2)[0],
         lambda N: np.tri(N, k=-1),
         lambda N: np.linspace(-1.0, 1.0, N),
         lambda N: np.linspace(0.0, 2.0, N + 1),
@@ -288,42 +291,58 @@ def test_strict_values_have_numpys_bits(tmp_path: Path) -> None:
         np.bartlett,
     ],
 )
-def test_arrays_of_sizes_are_made_in_c(make: Any, tmp_path: Path) -> None:
+def test_arrays_of_sizes_are_made_by_ops(make: Any) -> None:
     samples = samples_of(["N"])
     text = array_text([np.asarray(make(size["N"])) for size in samples.sizes], samples)
     assert text is not None
-    value = np.asarray(make(5))
-    kind = {"float64": "double", "float32": "float", "int64": "int64_t"}[value.dtype.name]
-    extents = [samples.whole([np.shape(make(size["N"]))[axis] for size in samples.sizes]) for axis in range(value.ndim)]
-    shape = [str(whole(str(each), {"N": "n"})) for each in extents]
-    names = SizeNames({"N": "n"})
-    loops, element = filling(text, "out", shape, value.dtype, names, COUNTERS)
-    counted = triangle(text, names) is not None
-    body = "\n".join(C.printed(put_in_place([Made("out", kind, "", value.size, loops, element, counted)], C)))
-    (tmp_path / "made.c").write_text(
-        "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n"
-        f"void make(ptrdiff_t n, {kind} *out)\n{{\n{body}\n}}\n"
-    )
-    words = [COMPILERS[0], *STRICT, "-ffp-contract=off", "-fPIC", "-shared", "made.c", "-o", "made.so", "-lm"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    library = ctypes.CDLL(str(tmp_path / "made.so"))
-    for size in (1, 2, 3, 30):
-        wanted = np.asarray(make(size))
-        found = np.zeros(wanted.shape, wanted.dtype)
-        library.make(ctypes.c_ssize_t(size), found.ctypes.data_as(ctypes.c_void_p))
-        # Cosines of two libraries may differ in their last digits.
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=4e-16 if "cos(" in body else 0)
+    check_ops(text, make)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.where(np.tri(N, k=-1) == 1.0, 2.0, np.where(np.eye(N) == 1.0, 0.5, -1.0)).astype(np.float32)",
+        "np.broadcast_to((np.arange(N, dtype=np.int64))[None, :], (3, N))",
+        "float(np.divide(2, N*(N + 1)))",
+        "-math.sqrt(float(2*N))",
+        "0.5 + 2.0 * float(np.log(N))",
+        "np.float32(np.divide(1, N))",
+        "3*N**2 + N % 3",
+    ],
+)
+def test_forms_are_written_as_ops(text: str) -> None:
+    check_ops(text, lambda N: eval(text, {"np": np, "math": math, "N": N}))
+
+
+@pytest.mark.parametrize("offset", range(-3, 4))
+def test_triangles_are_written_as_ops(offset: int) -> None:
+    for which, part in itertools.product(("triu", "tril"), (0, 1)):
+        text = f"np.{which}_indices(N, {offset})[{part}]"
+        check_ops(text, lambda N, text=text: eval(text, {"np": np, "N": N}), max(1, abs(offset)))
+
+
+def check_ops(text: str, make: Any, smallest: int = 1) -> None:
+    for size in (smallest, smallest + 1, 5, 30, 600):
+        with np.errstate(all="ignore"):
+            wanted = make(size)
+        builder = TapeBuilder("made")
+        made = emitted(text, {"N": size}, type_of(wanted), builder)
+        (found,) = evaluate(builder.finish([made]), {})
+        np.testing.assert_allclose(found, wanted, rtol=4e-16, atol=4e-16 if "cos" in text else 0)
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype
 
 
 def test_numbers_of_sizes_in_c() -> None:
-    assert str(whole("(N*(N - 1)) // 2 + 3", {"N": "N"})) == "N * (N - 1) / 2 + 3"
-    assert str(real("float(np.divide(2, N*(N - 1)))", {"N": "n"})) == "2.0 / (double)(n * (n - 1))"
+    names = SizeNames({"N": "N"})
+    assert str(whole("(N*(N - 1)) // 2 + 3", names)) == "N * (N - 1) / 2 + 3"
+    assert str(whole("N*(N // 2) - (N - (N % 3))", names)) == "N * (N / 2) - (N - N % 3)"
+    assert str(whole("(N + 1) // 2", SizeNames(names, tabled("javascript")))) == "whole_quotient(N + 1, 2)"
+    assert str(whole("N % 2", SizeNames(names, tabled("fortran")))) == "mod(N, 2)"
 
 
 def test_conditions_on_sizes() -> None:
     samples = samples_of(["N", "M"])
-    names = {"N": "N", "M": "cols"}
+    names = SizeNames({"N": "N", "M": "cols"})
     conditions = Conditions(samples, names, lambda text: str(whole(text, names)), {})
     for make in (lambda N, M: N - 3, lambda N, M: N * M - 1, lambda N, M: N - M + 20, lambda N, M: M):
         conditions.demand([make(**size) for size in samples.sizes])

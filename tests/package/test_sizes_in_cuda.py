@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 import sys
-import types
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,15 +13,10 @@ import pytest
 
 import yota
 from tests.cuda.device import device, on_device
-from tests.cuda.hosted import Launcher, build, needs_compiler, unit
+from tests.cuda.hosted import needs_compiler
 from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc
 from tests.generated import loaded
-from yota.emit.cuda.cuda_plan import Parameter
-from yota.emit.render import render
 from yota.errors import ArgumentError, CodegenError
-from yota.ir.types import type_of
-from yota.package.cuda.cuda_sized import fillings
-from yota.package.varying import Varying
 
 __all__ = ["device"]
 
@@ -216,50 +208,6 @@ def test_the_python_file_is_formatted(tmp_path: Any) -> None:
 
 def sorted_sum(x):
     return np.sum(np.cumsum(x))
-
-
-TRIANGLES = [(f"np.{which}_indices(N, {offset})", offset) for which in ("triu", "tril") for offset in range(-3, 4)]
-OTHERS = [
-    "np.arange(N, dtype=np.int64)",
-    "np.linspace(0.0, 2.0, N + 1)",
-    "np.where(np.tri(N, k=-1) == 1.0, 2.0, np.where(np.eye(N) == 1.0, 0.5, -1.0)).astype(np.float32)",
-    "np.broadcast_to((np.arange(N, dtype=np.int64))[None, :], (3, N))",
-    "np.fft.fftfreq(N)",
-]
-
-
-@needs_compiler
-def test_arrays_of_sizes_are_made_by_kernels() -> None:
-    def made(text: str, size: int) -> Any:
-        return eval(text, {"np": np, "N": size})
-
-    def varying(text: str, name: str) -> Varying:
-        shape = (
-            ("N * N",)
-            if "indices" in text
-            else tuple({7: "N", 8: "N + 1"}.get(each, str(each)) for each in made(text, 7).shape)
-        )
-        return Varying(name, text, type_of(made(text, 7)), shape)
-
-    groups = [[varying(f"{text}[{part}]", f"places{part}") for part in (0, 1)] for text, _ in TRIANGLES]
-    groups += [[varying(text, "found")] for text in OTHERS]
-    kernels = [fillings(f"made{number}", group, {"N": "N"})[0] for number, group in enumerate(groups)]
-    parts = []
-    for kernel in kernels:
-        with_size = replace(kernel, parameters=(Parameter("const int64_t ", "N", ""), *kernel.parameters))
-        parts.append(render("cuda/kernel.cu.jinja", kernel=with_size))
-    source: Any = types.SimpleNamespace(code="\n".join(parts), kernels=kernels)
-    library = ctypes.CDLL(str(build(unit([source]))))
-    for kernel, group in zip(kernels, groups, strict=True):
-        launch = getattr(library, f"launch0_{kernel.name}")
-        launch.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_bool, ctypes.c_void_p]
-        for size in (1, 2, 5, 600):
-            wanted = [np.ascontiguousarray(made(each.text, size)) for each in group]
-            found = [np.full_like(each, 77) for each in wanted]
-            # More blocks than rows, and fewer.
-            Launcher(kernel.name, launch, False, [])((3,), (256,), [np.int64(size), *found])
-            for one, other in zip(found, wanted, strict=True):
-                np.testing.assert_array_equal(one, other, err_msg=f"{group[0].text} at {size}")
 
 
 def test_what_cannot_be_had_says_so() -> None:

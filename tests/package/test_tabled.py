@@ -217,6 +217,22 @@ def linear(A, x):
     return np.sum((A @ x) ** 2) + np.max(x) + np.sum((A - np.eye(len(A), len(x))) ** 2)
 
 
+def numbered(x):
+    """Whole numbers, quotients and remainders of sizes, and positions that are computed."""
+    n = len(x)
+    at = np.arange(n)
+    squares = np.sum(x * np.arange(1, n + 1) ** 2) + np.sum((at % 3) * x**2) + np.sum(x[at[::2]] ** 2)
+    turned = np.sum(x[n - 1 - at] * x[(at + 1) % n]) + np.sum(x * np.linspace(-1.5, 2.0, n))
+    return squares + turned + np.sum(x) * (n * (n - 1) // 2) / (2 * n - 1) + (n // 2) * x[0]
+
+
+def tabular(A):
+    row, column = np.indices(A.shape)
+    distance = np.arange(len(A))[:, None] - 2 * np.arange(A.shape[1])
+    band = np.where(np.abs(distance) <= 1, A, 0.5 * A)
+    return np.sum(band**2 * (row - column)) + np.sum(A * np.eye(*A.shape)) + np.sum(np.tri(*A.shape, k=-1) * A**2)
+
+
 SIZED: list[tuple[Callable[..., Any], dict[str, str], tuple[int, ...], tuple[tuple[int, ...], ...]]] = [
     (ackley, {"x": "float64[N]"}, (300,), ((300,),)),
     (pairs, {"x": "float64[N,3]"}, (9,), ((9, 3),)),
@@ -226,6 +242,8 @@ SIZED: list[tuple[Callable[..., Any], dict[str, str], tuple[int, ...], tuple[tup
     (above, {"x": "float64[N]"}, (13,), ((13,),)),
     (below, {"x": "float64[N]"}, (13,), ((13,),)),
     (linear, {"A": "float64[N,M]", "x": "float64[M]"}, (5, 9), ((5, 9), (9,))),
+    (numbered, {"x": "float64[N]"}, (7,), ((7,),)),
+    (tabular, {"A": "float64[N,M]"}, (4, 7), ((4, 7),)),
 ]
 
 

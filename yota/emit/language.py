@@ -102,7 +102,8 @@ class Language:
         if source == dtype:
             return text
         kinds = [_KINDS[each.kind].replace("unsigned", "whole") for each in (source, dtype)]
-        entry = self.table["casts"].get(" to ".join(kinds))
+        casts = self.table["casts"]
+        entry = casts.get(f"{source.name} to {dtype.name}", casts.get(" to ".join(kinds)))
         if entry is None or not self.is_known(dtype) or not self.is_known(source):
             return None
         if entry == "{0}":

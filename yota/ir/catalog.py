@@ -77,7 +77,7 @@ _SEVERAL: dict[str, Callable[..., Any]] = {
     **{name: getattr(np.linalg, name) for name in ("eigh", "qr", "slogdet", "svd")},
 }
 """Functions with several results."""
-_TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR)}
+_TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR, indexing.POSITIONS)}
 
 
 @cache

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from yota.ir.types import Record
+from yota.ir.primitive import Primitive
+from yota.ir.types import Record, TensorType
 
 _T = TypeVar("_T")
 
@@ -206,3 +207,18 @@ def _added(result: Any, pieces: list[tuple[Any, list[Any], Index]]) -> Any:
         else:
             result[to_numpy(index, where)] += piece
     return result
+
+
+def _positions(*, shape: tuple[int, ...], start: int, steps: tuple[int, ...]) -> Any:
+    """``start`` plus the index along each axis times its step."""
+    return np.int64(start) + sum(
+        step * index for step, index in zip(steps, np.indices(shape, sparse=True), strict=True)
+    )
+
+
+def _whole(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
+    return TensorType(np.dtype(np.int64), dict(static)["shape"])
+
+
+POSITIONS = Primitive("positions", None, False, _positions, None, "", _whole)
+"""Whole numbers that are an affine function of their indices, of named sizes too."""

@@ -50,6 +50,8 @@ class AccessMap:
     """From all elements of a matrix in the last two axes."""
     ITEM: Final = "item"
     """From the element at the same position of one of several results."""
+    POSITIONS: Final = "positions"
+    """From no element: the result is an affine function of the indices."""
     LAYOUT: Final = "layout"
     """From no element: the result depends on the memory layout of the operand."""
     CALL: Final = "call"
@@ -145,6 +147,7 @@ _ACCESS = {
     "item": AccessMap.ITEM,
     "call": AccessMap.CALL,
     "strides": AccessMap.LAYOUT,
+    "positions": AccessMap.POSITIONS,
     **dict.fromkeys(_names("sum prod max min"), AccessMap.REDUCTION),
     **dict.fromkeys(_names("any all count_nonzero"), AccessMap.COUNT),
     **dict.fromkeys(_names("cumsum cumprod"), AccessMap.SCAN),

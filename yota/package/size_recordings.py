@@ -19,7 +19,7 @@ from yota.errors import ArgumentError, YotaError
 from yota.ir.extents import Extent, extent_of, tentative
 from yota.ir.tape import Tape
 from yota.package.subject import Call, Subject, subject_of
-from yota.package.varying import Varying, separated
+from yota.package.varying import Varying, computed, separated
 from yota.rules.registry import registry
 from yota.run.gradient_layout import Wrt
 from yota.tracing.traced_sizes import Decision
@@ -123,19 +123,18 @@ class Sized:
         known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
         return samples_of(names, start, _APART, sorted(known), few=self.few)
 
-    def separated(
-        self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True
-    ) -> tuple[Tape, tuple[Varying, ...]]:
-        """What `separated` makes of ``tapes``, one for each size, with extents that have values at ``samples``."""
-        samples, general = samples or self.large, self.general(tapes)
-        known: dict[tuple[int, ...], int] = {}
+    def separated(self, tapes: Sequence[Tape]) -> tuple[Tape, tuple[Varying, ...]]:
+        """What `separated` makes of ``tapes``, one for each size."""
+        return separated(self.general(tapes), self._moved(self.large))
 
-        def larger(extent: Extent) -> int:
-            if extent.values not in known:
-                known[extent.values] = self.larger(extent.values, samples)
-            return known[extent.values]
+    def computed(self, tapes: Sequence[Tape], samples: Samples) -> Tape:
+        """What `computed` makes of ``tapes``, with extents that have values at ``samples``."""
+        sizes = {name: extent_of([size[name] for size in samples.sizes], samples) for name in samples.names}
+        return computed(self.general(tapes), self._moved(samples), sizes)
 
-        return separated(general, larger, negative=negative)
+    def _moved(self, samples: Samples) -> Callable[[Extent], int]:
+        """What gives extents values at ``samples``."""
+        return functools.cache(lambda extent: self.larger(extent.values, samples))
 
     @functools.cached_property
     def function(self) -> tuple[Tape, tuple[Varying, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,15 @@ import numpy as np
 from yota.emit.names import Names
 from yota.emit.numpy_literals import UNNAMED, by_rows, dtype_argument, dtype_text, scalar
 from yota.errors import ArgumentError, CodegenError
-from yota.ir.extents import Extent, with_extents
+from yota.ir.extents import Extent
 from yota.ir.regions import changed
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.optimize.rewrite import Rewriting
+from yota.schedule.nests.index_patterns import index_arrays
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.generalise import General
+from yota.transform.sizes.size_ops import emitted
 
 _MOST = 1 << 16
 """Elements of one array that a module may carry."""
@@ -157,61 +159,64 @@ class Varying:
     hint: str
     text: str
     type: TensorType
-    shape: tuple[int, ...]
     values: tuple[Any, ...] = ()
 
-    @property
-    def counts(self) -> bool:
-        """Whether it is the array of all places of an axis."""
-        if self.type.ndim != 1 or self.type.dtype != np.dtype(np.int64):
-            return False
-        return bool(self.values) and all(np.array_equal(each, np.arange(len(each))) for each in self.values)
 
-
-def separated(
-    general: General, change: Callable[[Extent], int], *, negative: bool = False
-) -> tuple[Tape, tuple[Varying, ...]]:
+def separated(general: General, change: Callable[[Extent], int]) -> tuple[Tape, tuple[Varying, ...]]:
     """The tape for all sizes, ``change`` applied to its extents, and the constants that are its last inputs."""
     own = general.cases
     numbers = {variable: place for place, variable in enumerate(general.tape.constants)}
     found: dict[tuple[str, TensorType], list[int]] = {}
     for variable, text in general.constants.items():
-        found.setdefault((text, own[0].types[variable]), []).append(numbers[variable])
+        found.setdefault((text, own[0].types[variable]), []).append(variable)
     varying = [
         Varying(
-            general.tape.names.get(list(numbers)[first]) or (name_of_form(text) if type.shape else "scale"),
+            _hint(general, first, text),
             text,
             type,
-            with_extents(general.tape.types[list(numbers)[first]].shape, change),
-            tuple(list(tape.constants.values())[first] for tape in own),
+            tuple(list(tape.constants.values())[numbers[first]] for tape in own),
         )
         for (text, type), (first, *_) in found.items()
     ]
-    if not negative:
-        for tape in own:
-            _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
-    uses = list(found.values())
-    return _with_inputs(changed(general.tape, change), varying, uses), tuple(varying)
+    return _with_inputs(changed(general.tape, change), varying, list(found.values())), tuple(varying)
 
 
-def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:
-    used = {operand for op in tape.ops if op.name in ("getitem", "scatter") for operand in op.operands[1:]}
-    for variable in variables:
-        value = np.asarray(tape.constants[variable])
-        if variable in used and value.dtype.kind == "i" and value.size and value.min() < 0:
+def _hint(general: General, variable: int, text: str) -> str:
+    named = general.tape.types[variable].shape
+    return general.tape.names.get(variable) or (name_of_form(text) if named else "scale")
+
+
+def _with_inputs(tape: Tape, varying: Sequence[Varying], variables: Sequence[Sequence[int]]) -> Tape:
+    """The tape with further inputs in place of constants."""
+    rewriting = Rewriting(tape)
+    for number, (each, own) in enumerate(zip(varying, variables, strict=True)):
+        made = rewriting.builder.input(tape.types[own[0]], len(tape.inputs) + number, each.hint)
+        rewriting.mapping |= dict.fromkeys(own, made)
+    for op in tape.ops:
+        rewriting.copy(op)
+    return rewriting.finish()
+
+
+def computed(general: General, change: Callable[[Extent], int], sizes: Mapping[str, int]) -> Tape:
+    """The tape for all sizes, with ops that compute from ``sizes`` what depends on them."""
+    for each in general.cases:
+        _refuse_negative(each, general)
+    rewriting = Rewriting(changed(general.tape, change))
+    for variable, text in general.constants.items():
+        made = emitted(text, sizes, rewriting.tape.types[variable], rewriting.builder)
+        rewriting.builder.names[made] = _hint(general, variable, text)
+        rewriting.mapping[variable] = made
+    for op in rewriting.tape.ops:
+        rewriting.copy(op)
+    return rewriting.finish()
+
+
+def _refuse_negative(tape: Tape, general: General) -> None:
+    used = {array for op in tape.ops for array, _ in index_arrays(tape, op)}
+    for variable, own in zip(general.tape.constants, tape.constants, strict=True):
+        value = np.asarray(tape.constants[own])
+        if variable in general.constants and own in used and value.dtype.kind == "i" and value.size and value.min() < 0:
             raise ArgumentError(
                 "an array of positions that depends on sizes counts from the end, which code in C and CUDA for all "
                 "sizes does not have; write positions from the beginning, or generate for NumPy"
             )
-
-
-def _with_inputs(tape: Tape, varying: Sequence[Varying], places: Sequence[Sequence[int]]) -> Tape:
-    """The tape with further inputs in place of constants."""
-    variables = list(tape.constants)
-    rewriting = Rewriting(tape)
-    for number, (each, own) in enumerate(zip(varying, places, strict=True)):
-        made = rewriting.builder.input(tape.types[variables[own[0]]], len(tape.inputs) + number, each.hint)
-        rewriting.mapping |= {variables[place]: made for place in own}
-    for op in tape.ops:
-        rewriting.copy(op)
-    return rewriting.finish()

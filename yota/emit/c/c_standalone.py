@@ -15,7 +15,6 @@ from yota.emit.c.lines import Needs
 from yota.emit.c.standalone_schedule import standalone_schedule
 from yota.emit.c.statements import (
     OUT_OF_BOUNDS,
-    Made,
     Sizes,
     called,
     calling,
@@ -24,7 +23,6 @@ from yota.emit.c.statements import (
     is_called,
     is_ordered,
     is_sort,
-    put_in_place,
     refusal,
     sorting,
     writing,
@@ -32,7 +30,7 @@ from yota.emit.c.statements import (
 from yota.emit.language import filled
 from yota.emit.names import Names
 from yota.emit.python.accesses import check_steps
-from yota.emit.tree import Assign, Copy, Define, Fill, Leave, Memory, Room, Scope, Statement, Unused, Variable
+from yota.emit.tree import Assign, Copy, Fill, Leave, Memory, Room, Scope, Statement, Unused, Variable
 from yota.errors import CodegenError
 from yota.ir.printing import operations
 from yota.ir.semantics import AccessMap
@@ -83,7 +81,7 @@ def body_of(
 ) -> Body:
     """The body of the C function ``name`` of ``inputs`` and ``results`` that computes a tape's outputs."""
     sizes = sizes or Sizes()
-    plan = standalone_schedule(tape, inputs, shared.needs.language, strict, sizes)
+    plan = standalone_schedule(tape, shared.needs.language, strict)
     return _Function(plan, name, inputs, results, shared, sizes, strict).body()
 
 
@@ -91,7 +89,7 @@ def statements_of(
     tape: Tape, name: str, inputs: Sequence[str], results: Sequence[str], shared: Shared, sizes: Sizes
 ) -> tuple[list[Statement], list[Statement]]:
     """Definitions, and what a function does that cannot fail."""
-    plan = standalone_schedule(tape, inputs, shared.needs.language, False, sizes)
+    plan = standalone_schedule(tape, shared.needs.language, False)
     writer = _Function(plan, name, inputs, results, shared, sizes, False)
     found = writer.statements()
     if writer.looks:
@@ -118,11 +116,9 @@ class _Function:
         self.outer = outer
         self.plan, self.name, self.shared, self.sizes, self.strict = plan, name, shared, sizes, strict
         self.inputs, self.language, tape = inputs, shared.needs.language, plan.tape
-        made = [each.name for each in sizes.made]
-        counters = sorted({loop.counter for each in sizes.made for loop in each.loops})
-        known = [*inputs, *results, *made, *sizes.names, *counters]
+        known = [*inputs, *results, *sizes.names]
         self.names: Names = outer.names if outer else self.language.names(name, known)
-        self.tape, self.texts = tape, dict(zip((each.variable for each in tape.inputs), [*inputs, *made], strict=True))
+        self.tape, self.texts = tape, dict(zip((each.variable for each in tape.inputs), inputs, strict=True))
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.looks = False
@@ -175,14 +171,7 @@ class _Function:
             check_steps(self.tape, self.done)
         lines += self._copies()
         self.looks |= bool(looks)
-        made = [each for each in self.sizes.made if each.name in self.used]
-        definitions = [*map(self._made, made), *(self._memory(name, type) for name, type in self.own.items())]
-        return definitions, [*put_in_place(made, self.language), *lines]
-
-    def _made(self, made: Made) -> Statement:
-        if made.count != 0:
-            return self._allocated(made.kind, made.name, made.count)
-        return Define(made.kind, made.name, made.text)
+        return [self._memory(name, type) for name, type in self.own.items()], lines
 
     def _allocated(self, kind: str, name: str, count: int) -> Memory:
         """The definition of an array on the heap: some C libraries have no memory of no bytes."""
@@ -272,9 +261,8 @@ class _Function:
 
     def _trip(self, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> list[Statement]:
         """The statements of a trip of a loop."""
-        sizes = replace(self.sizes, made=())
-        plan = standalone_schedule(tape, inputs, self.language, False, sizes)
-        inner = _Function(plan, self.name, inputs, results, self.shared, sizes, False, self)
+        plan = standalone_schedule(tape, self.language, False)
+        inner = _Function(plan, self.name, inputs, results, self.shared, self.sizes, False, self)
         definitions, lines = inner.statements()
         self.used |= inner.used
         self.looks |= inner.looks

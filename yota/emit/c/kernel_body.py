@@ -59,7 +59,7 @@ def _check_reads(tape: Tape, group: Group, pulled: Sequence[Pulled], strided: fr
     results = {root.variable for root in group.roots}
     for box, pull, _ in pulled:
         for value in pull.values.items:
-            if value.offset is None:
+            if value.kind != "load" or value.offset is None:
                 continue
             if value.data in results:
                 raise ScheduleError(f"a kernel reads %{value.data}, which it computes itself")
@@ -165,7 +165,8 @@ class BodyWriter(Frame):
         """
         axis, lengths = self.axes[-1], set[int]()
         for _, pull, sinks in self.pulled if self.needs.language["rows"] else ():
-            places = {(each.data, each.offset) for each in pull.values.items if each.offset is not None}
+            loads = [each for each in pull.values.items if each.kind == "load"]
+            places = {(each.data, each.offset) for each in loads if each.offset is not None}
             places.update((sink.root.variable, sink.offset) for sink in sinks)
             work = sum(cost(each.data, each.dtype) for each in pull.values.items if each.kind == "apply")
             steps = Counter((variable, offset.coefficient(axis)) for variable, offset in places)
@@ -237,7 +238,9 @@ class BodyWriter(Frame):
     def _depth(self, offset: Linear) -> int:
         return max((self.axes.index(axis) + 1 for axis, _ in offset.terms if axis in self.axes), default=0)
 
-    def _read(self, variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
+    def _read(self, variable: int | None, offset: Linear, numbers: Mapping[int, str]) -> str:
+        if variable is None:
+            return self._text(offset, numbers)
         self.reads.add(variable)
         return self._element(variable, offset, self._text(offset, numbers))
 

@@ -14,7 +14,7 @@ from yota.emit.c.dialect import C, suffix
 from yota.emit.language import Language
 from yota.emit.names import Names
 from yota.emit.tree import Define, Remark, Spelling, Statement
-from yota.ir.extents import AND, CHOICE, OR, Extent, Spelled, extents_in, factor
+from yota.ir.extents import AND, CHOICE, OR, SUM, Extent, Spelled, extents_in, factor
 from yota.schedule.nests.linear_index import Linear, Value, Values
 
 _LONGEST = 84
@@ -80,7 +80,8 @@ class Writer:
 
     wanted: those that are needed in the end, as often as they are.
     depth: in how many loops each value must stand.
-    read: text of an element of a variable in memory, with the texts of what its place takes from index arrays.
+    read: text of an element of a variable in memory, with the texts of what its place takes from index arrays; for
+        None that of the place itself.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Writer:
         values: Values,
         wanted: Iterable[int],
         depth: Callable[[Linear], int],
-        read: Callable[[int, Linear, Mapping[int, str]], str],
+        read: Callable[[int | None, Linear, Mapping[int, str]], str],
         names: Names,
         needs: Needs,
     ) -> None:
@@ -194,9 +195,10 @@ class Writer:
             self.needs.complex = True
         if value.kind == "literal":
             return self.language.literal(value.data, value.dtype)
-        if value.kind == "load":
-            assert value.offset is not None
+        if value.offset is not None:
             text = self.read(value.data, value.offset, self.numbers(value.offset))
+            if value.kind == "position":
+                return Spelled(text, SUM)
             if self.language["reads apart"] and "[" in text:
                 self._apart.add(number)
             return Spelled(text)

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import linecache
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from yota.emit.c.dialect import is_known
 from yota.emit.c.lines import Needs
 from yota.emit.language import Language, filled
-from yota.emit.tree import Assign, Loop, Scope, Statement, Variable
+from yota.emit.tree import Assign, Loop, Scope, Statement
 from yota.errors import CodegenError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A further input of a tape, which its function computes from sizes before all else.
-
-    text: the value of a number.
-    count: how many elements there are; 0 for a number.
-    loops, element: the statement that puts one element in place, and the loops that it stands in.
-    counted: whether ``at`` counts the elements.
-    counting: whether it is the array of all places of an axis.
-    """
-
-    name: str
-    kind: str
-    text: str
-    count: int = 0
-    loops: tuple[Loop, ...] = ()
-    element: Assign | None = None
-    counted: bool = False
-    counting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +29,8 @@ class Sizes:
     """
 
     names: tuple[str, ...] = ()
-    made: tuple[Made, ...] = ()
     on_stack: int = 2_048
     may_be_none: Callable[[int], bool] = lambda count: False
-
-
-def put_in_place(made: Sequence[Made], language: Language) -> list[Statement]:
-    """Statements that compute arrays; those in the same loops run in them together."""
-    found: list[Statement] = []
-    arrays = (each for each in made if each.count != 0)
-    for (loops, counted), group in itertools.groupby(arrays, key=lambda each: (each.loops, each.counted)):
-        body: list[Statement] = [each.element for each in group if each.element is not None]
-        body += [Assign("at", "1", "+=")] if counted else []
-        for loop in reversed(loops):
-            body = [replace(loop, body=tuple(body))]
-        found += [Scope((Variable(language.size(), "at", "0"), *body))] if counted else body
-    return found
 
 
 def is_sort(tape: Tape, op: Op) -> bool:

@@ -134,7 +134,8 @@ class CudaBody(BodyWriter):
         return False
 
     def _access(self, pull: Pull, sinks: list[Sink], shape: Shape) -> Access:
-        read = [(value.data, value.offset) for value in pull.values.items if value.offset is not None]
+        loads = (value for value in pull.values.items if value.kind == "load")
+        read = [(value.data, value.offset) for value in loads if value.offset is not None]
         places = [*read, *((sink.root.variable, sink.offset) for sink in sinks if not sink.merge)]
         types = {variable: self.layout.type(variable, self.tape.types) for variable, _ in places}
         return access_of(places, types, self.axes[0], shape.points[0], self.threads, len(pull.values))

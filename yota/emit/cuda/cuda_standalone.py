@@ -13,7 +13,7 @@ from yota.emit.c.c_plan import Tables
 from yota.emit.c.dialect import CUDA, C, c_type, is_known_op
 from yota.emit.c.frame import result_hint
 from yota.emit.c.lines import Needs
-from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, KernelPlan, Sort, Step, plan_step, words_of
+from yota.emit.cuda.cuda_plan import Buffer, Call, HostBody, Sort, Step, plan_step, words_of
 from yota.emit.cuda.halves import placed, widened
 from yota.emit.cuda.loop_kernels import plan_thread, with_threads
 from yota.emit.cuda.scatter import (
@@ -41,19 +41,18 @@ from yota.optimize.polynomials import symbolic
 from yota.optimize.rewrite import with_own_outputs
 from yota.schedule.nests.contractions import as_counts, as_sums
 from yota.schedule.nests.groups import schedule
-from yota.schedule.nests.index_patterns import normalised, with_places
+from yota.schedule.nests.index_patterns import from_sizes, normalised, with_places
 
 _ALIGNMENT = 256
 _TAKEN = ("at", "keys", "order", "row", "starts")
 
 
-def _launchable(tape: Tape, given: int) -> tuple[Tape, Mapping[int, np.dtype[Any]]]:
-    """A tape of which kernels can compute all, and what is stored in another dtype; ``given`` inputs are arguments."""
+def _launchable(tape: Tape) -> tuple[Tape, Mapping[int, np.dtype[Any]]]:
+    """A tape of which kernels can compute all, and what is stored in another dtype."""
     wide = widened(tape)
     tape = leading(normalised(as_counts(as_sums(symbolic.optimise(wide.tape)))))
     # What is made from sizes is inside wherever sizes will do.
-    inside = {entry.variable for entry in tape.inputs[given:]}
-    tape = without_dead(with_places(tape, readable(tape) | inside, checked=False))
+    tape = without_dead(with_places(tape, readable(tape) | from_sizes(tape), checked=False))
     # Half precision is not written by additions.
     tape = with_own_outputs(tape, is_addition if any(wide.outputs) else None)
     tape, stored = placed(tape, wide.inputs, wide.outputs)
@@ -71,7 +70,6 @@ class Host:
     inputs, results: names of its parameters: arrays and results are pointers to device memory, numbers are values.
     tables, needs: take in what the kernels rely on.
     sizes: names of sizes, where extents may be others when the kernels run.
-    made: names of what comes from sizes, the tape's inputs after those others.
     """
 
     def __init__(
@@ -84,15 +82,13 @@ class Host:
         needs: Needs,
         *,
         sizes: Sequence[str] | None = None,
-        made: Sequence[str] = (),
     ) -> None:
-        tape, stored = _launchable(tape, len(inputs))
-        inputs = [*inputs, *made]
+        tape, stored = _launchable(tape)
         self.tape, self.name, self.needs, self.tables = tape, name, needs, tables
         self.open, self.sizes = sizes is not None, sizes or ()
         self.names = C.names(name, [*inputs, *results, *self.sizes, "stream", "workspace", "room", "fault"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
-        self.made = frozenset(variable for variable, text in self.texts.items() if text in made)
+        self.made = frozenset(from_sizes(tape))
         self.texts.update(zip(tape.outputs, results, strict=True))
         known = {v: tables.name(tape.names.get(v, name), value) for v, value in self._arrays()}
         self.values = {each.variable for each in tape.inputs if not tape.types[each.variable].shape}
@@ -110,12 +106,12 @@ class Host:
         found = ((v, value) for v, value in self.tape.constants.items() if v in used and self.tape.types[v].shape)
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
-    def body(self, fillings: Sequence[KernelPlan]) -> HostBody:
-        """The launches, first those of ``fillings``: kernels that put arrays made from sizes in place."""
+    def body(self) -> HostBody:
+        """The launches."""
         tape = self.tape
         results = {op.result for op in tape.ops}
         reads = (op for op in tape.ops if op.access == AccessMap.READ)
-        places = readable(tape) | self.made | {each for op in reads for each in op.operands[1:] if each in results}
+        places = readable(tape) | {each for op in reads for each in op.operands[1:] if each in results}
         plan = schedule(
             self.tape, known=partial(is_known_op, language=CUDA), looks=False, gathers=(AccessMap.READ,), places=places
         )
@@ -147,22 +143,7 @@ class Host:
         if is_on():
             check_steps(self.tape, done)
         works = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
-        calls = [*self._filled(fillings, calls), *calls]
         return HostBody(tuple(calls), tuple(self.buffers), self.size, works, self.looks)
-
-    def _filled(self, fillings: Sequence[KernelPlan], calls: Sequence[Call | Sort]) -> list[Call]:
-        """Launches that put the arrays in place that ``calls`` read and that come from sizes."""
-        arrays = {self.texts[v]: self.tape.types[v] for v in self.made if self.tape.types[v].shape}
-        read = {text for call in calls if isinstance(call, Call) for text, _ in call.arguments}
-        found = []
-        for kernel in fillings:
-            names = [each.name for each in kernel.parameters]
-            if read.isdisjoint(names):
-                continue
-            for name in names:
-                self._buffer(name, c_type(arrays[name].dtype), arrays[name].nbytes)
-            found.append(Call(kernel, tuple((name, "") for name in names)))
-        return found
 
     def _kept(self, variable: int) -> str:
         """The name of a variable, which has memory."""

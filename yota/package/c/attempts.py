@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,19 +10,17 @@ import numpy as np
 
 from yota.emit.c.dialect import FOREIGN, language_of
 from yota.emit.c.kernels import mentions
-from yota.emit.c.statements import NO_MEMORY, WRONG_SIZES, Made, Sizes
-from yota.emit.names import Names
+from yota.emit.c.statements import NO_MEMORY, WRONG_SIZES, Sizes
 from yota.emit.tree import Return, Statement, Unused
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, extents_in
 from yota.ir.tape import Tape
 from yota.package.c.c_functions import FileWriter, FunctionWriter
 from yota.package.c.interface import Function, Parameter, SizedCall
-from yota.package.c.size_arithmetic import COUNTERS, SizeNames, filling, real, triangle, whole
+from yota.package.c.size_spelling import SizeNames, whole
 from yota.package.recorded_matrices import Derivative, Recording, recorded
 from yota.package.request import Request, called
 from yota.package.size_recordings import Sized, sized
-from yota.package.varying import Varying
 from yota.transform.sizes.conditions import Conditions, demand
 
 
@@ -47,16 +44,14 @@ class AllSizes:
         # Where the number of rows is a size, a matrix is no one piece of code, however few there are.
         whole = {"jacobian": len(results) == 1, "hessian": len(wanted) == 1, "hvp": True}
         each = [dict(recorded(one, self.request.wanted, whole=whole, scalar=False)) for one in self.subjects]
-        tape, made = self.prepared([subject.tape for subject in self.subjects])
-        subject = replace(self.subjects[0], tape=tape)
+        subject = replace(self.subjects[0], tape=self.prepared([subject.tape for subject in self.subjects]))
         writer = self.writer(self.request, subject, self.sizes)
         recordings: dict[str, Recording] = {}
         for word in each[0]:
             if word == "value":
                 recordings[word] = subject
             else:
-                recordings[word], made = self._recording([all[word] for all in each])
-            writer.made[id(recordings[word].tape)] = made
+                recordings[word] = self._recording([all[word] for all in each])
         writer.fill(recordings.items())
         writer.guards = self.subjects[0].tape.guards
         for values in self.samples.demands:
@@ -69,37 +64,24 @@ class AllSizes:
         """What writes functions."""
         raise NotImplementedError
 
-    def prepared(self, tapes: Sequence[Tape]) -> tuple[Tape, Any]:
-        """The tape for all sizes, and what a function takes from them."""
-        raise NotImplementedError
+    def prepared(self, tapes: Sequence[Tape]) -> Tape:
+        """The tape for all sizes."""
+        tape = self.sized.computed(tapes, self.samples)
+        demand(tapes, self._demand)
+        return tape
 
     def finish(self, writer: Any) -> None:
         """Put checks of sizes ahead of everything."""
         raise NotImplementedError
 
-    def _recording(self, each: Sequence[Recording]) -> tuple[Recording, Any]:
-        """The recording that all of ``each``, one for each sample, are cases of, and what it takes from sizes."""
-        tape, made = self.prepared([one.tape for one in each])
-        found = replace(each[0], tape=tape)
+    def _recording(self, each: Sequence[Recording]) -> Recording:
+        """The recording that all of ``each``, one for each sample, are cases of."""
+        found = replace(each[0], tape=self.prepared([one.tape for one in each]))
         if isinstance(found, Derivative):
             shapes = zip(*(one.like.shape for one in each if isinstance(one, Derivative)), strict=True)
             shape = tuple(self.larger(extents) for extents in shapes)
             found = replace(found, like=replace(found.like, shape=shape))
-        return found, made
-
-    def separated(self, tapes: Sequence[Tape]) -> tuple[Tape, list[Varying], Names]:
-        """The tape of a function, what is computed from sizes under names of its own, and names that are free."""
-        tape, varying = self.sized.separated(tapes, self.samples, negative=False)
-        demand(tapes, self._demand)
-        known = [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)]
-        title = self.names.language.file_names().fresh(called(self.request.wish))
-        names = self.names.language.names(title, known)
-        return tape, [replace(each, hint=names.fresh(each.hint)) for each in varying], names
-
-    def number(self, varying: Varying, names: SizeNames | None = None) -> str:
-        """The text of a number that comes from sizes; ``names`` in another language."""
-        spelled = whole if varying.type.dtype.kind in "iu" else real
-        return str(spelled(varying.text, names or self.names))
+        return found
 
     def larger(self, values: Sequence[int]) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
@@ -153,23 +135,9 @@ class SizedInC(AllSizes):
 
     def writer(self, *given: Any) -> FunctionWriter:
         """What writes functions."""
-        return FunctionWriter(*given)
-
-    def prepared(self, tapes: Sequence[Tape]) -> tuple[Tape, Sizes]:
-        """The tape for all sizes, and what it takes from them."""
-        tape, varying, names = self.separated(tapes)
-        counters = [names.fresh(each) for each in COUNTERS]
-        made = tuple(self._made(each, counters) for each in varying)
-        return tape, Sizes(self.sizes, made, ON_STACK, self.conditions.may_be_none)
-
-    def _made(self, varying: Varying, counters: Sequence[str]) -> Made:
-        name, kind = varying.hint, self.names.language.type(varying.type.dtype)
-        if not varying.type.shape:
-            return Made(name, kind, self.number(varying))
-        extents = list(map(str, varying.shape))
-        loops, element = filling(varying.text, name, extents, varying.type.dtype, self.names, counters)
-        counted = triangle(varying.text, self.names) is not None
-        return Made(name, kind, "", math.prod(varying.shape), loops, element, counted, varying.counts)
+        made = FunctionWriter(*given)
+        made.body_sizes = Sizes(self.sizes, ON_STACK, self.conditions.may_be_none)
+        return made
 
     def finish(self, writer: FunctionWriter) -> None:
         """Put checks of sizes ahead of everything."""
@@ -207,4 +175,4 @@ class SizedInC(AllSizes):
     def _in_double(self, count: Extent) -> str:
         """A count of elements in floating point, where it does not overflow."""
         text = self.samples.expression(count.values)
-        return str(whole(text, {name: f"(double){each}" for name, each in self.names.items()}))
+        return str(whole(text, SizeNames({name: f"(double){each}" for name, each in self.names.items()})))

@@ -42,7 +42,6 @@ class FileWriter:
     """Writes the functions of one file.
 
     summary: what the function's author says about it; empty if nothing.
-    made: what functions compute from sizes, by the identity of their tapes.
     kernels: what functions launch, in CUDA.
     condition: what sizes must be, in words; empty if they are numbers.
     tapes, guards: what functions were made from, and decisions that they check.
@@ -67,7 +66,6 @@ class FileWriter:
             argument(leaf, subject.tape.types[entry.variable], names, self.language)
             for leaf, entry in zip(subject.arguments.leaves, subject.tape.inputs, strict=False)
         )
-        self.made: dict[int, Any] = {}
         self.functions: list[Any] = []
         self.kernels: list[Any] = []
         self.tapes: list[Tape] = [subject.tape]
@@ -150,10 +148,11 @@ class FunctionWriter(FileWriter):
     """Writes the functions of one file, and holds all that its texts are put together from.
 
     call: where Python finds sizes.
+    body_sizes: what bodies take from sizes.
     """
 
     functions: list[Function]
-    made: dict[int, Sizes]
+    body_sizes = Sizes()
     test: SelfTest | None
     call: SizedCall | None = None
 
@@ -250,7 +249,7 @@ class FunctionWriter(FileWriter):
         vector, product = row.inputs[-1], row.results[0]
         size, inputs = vector.type.size, tuple(each.name for each in self.inputs)
         names = self.names(name, matrix.name)
-        heap = int(size) * vector.type.dtype.itemsize > self._made(found.tape).on_stack
+        heap = int(size) * vector.type.dtype.itemsize > self.body_sizes.on_stack
         rows = Rows(
             self.language.type(vector.type.dtype), names.fresh("unit"), names.fresh("row"), size, product.type.size,
             heap, row.name, (*self.sizes, *inputs), matrix.name,
@@ -272,11 +271,11 @@ class FunctionWriter(FileWriter):
         public: bool = True,
     ) -> None:
         """A function with a body of its own."""
-        strict, sizes, parameters = self.request.strict, self._made(tape), (*inputs, *results)
+        strict, parameters = self.request.strict, (*inputs, *results)
         taken = [each.name for each in inputs]
         given = [each.name for each in results if each not in cleared]
         tape = run(inline.run(tape, strict=True, alone=not strict), strict=strict)
-        body = body_of(tape, name, taken, given, self.shared, strict=strict, sizes=sizes)
+        body = body_of(tape, name, taken, given, self.shared, strict=strict, sizes=self.body_sizes)
         text = self._documented(summary, parameters, body.operations) if public else ()
         lines = _indented([*self.language.printed(map(self._cleared, cleared)), *body.lines])
         found = Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates, body.looks)
@@ -297,9 +296,6 @@ class FunctionWriter(FileWriter):
         if slope.type.shape:
             return Fill(slope.name, slope.type.size, zero, True)
         return Assign(self.language.result(slope.name), zero)
-
-    def _made(self, tape: Tape) -> Sizes:
-        return self.made.get(id(tape), Sizes())
 
 
 def _indented(lines: Sequence[str]) -> tuple[str, ...]:

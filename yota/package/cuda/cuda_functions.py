@@ -105,22 +105,7 @@ class Function:
     python: tuple[str, ...]
     arguments: tuple[str, ...]
     sizes: tuple[str, ...]
-    made: tuple[str, ...]
     failed: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FromSizes:
-    """What a function computes from sizes ahead of all else: the last inputs of its tape.
-
-    fillings: kernels that put arrays of these in place, by the name of the function.
-    made, python: definitions of numbers in C++ and in Python.
-    """
-
-    hints: tuple[str, ...] = ()
-    fillings: Callable[[str], tuple[KernelPlan, ...]] = lambda name: ()
-    made: tuple[str, ...] = ()
-    python: tuple[str, ...] = ()
 
 
 def written(request: Request) -> FunctionWriter:
@@ -143,7 +128,6 @@ class FunctionWriter(FileWriter):
     python: Samples | None = None
     open = ""
     functions: list[Function]
-    made: dict[int, FromSizes]
     kernels: list[KernelPlan]
     test: SelfTest | None
 
@@ -165,12 +149,11 @@ class FunctionWriter(FileWriter):
             results += self.gradients(names)
             present += [variable is not None for variable in found.variables]
         computed = [each.name for each, there in zip(results, present, strict=True) if there]
-        made = self.made.get(id(tape), FromSizes())
         host = Host(
             run(inline.run(tape, alone=True)), name, [each.name for each in self.inputs], computed,
-            self.shared.tables, self.shared.needs, sizes=self.sizes or None, made=made.hints,
+            self.shared.tables, self.shared.needs, sizes=self.sizes or None,
         )  # fmt: skip
-        body = host.body(made.fillings(name))
+        body = host.body()
         body = replace(body, calls=tuple(map(self._with_sizes, body.calls)))
         self.kernels += [call.kernel for call in body.calls if isinstance(call, Call)]
         sizes = [("int64_t ", size, "extent") for size in self.sizes]
@@ -181,8 +164,7 @@ class FunctionWriter(FileWriter):
         python, arguments = self._python(results, computed, body), tuple(each.name for each in self.inputs)
         self.functions.append(
             Function(
-                name, harmless(about), (*sizes, *parameters), cleared, body, (*made.python, *python), arguments,
-                self.sizes, made.made,
+                name, harmless(about), (*sizes, *parameters), cleared, body, python, arguments, self.sizes,
             )
         )  # fmt: skip
 

@@ -2,114 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from yota.emit.c.dialect import CUDA, c_type
-from yota.emit.c.kernels import mentions
-from yota.emit.cuda.cuda_plan import KernelPlan, Launch, Parameter, inline_parts, on_device, preludes
-from yota.emit.cuda.scatter import MOST, flat_kernel, is_addition, over
-from yota.emit.cuda.threads import OPEN_BLOCKS, THREADS
-from yota.emit.language import filled, tabled
-from yota.emit.names import Names
+from yota.emit.cuda.cuda_plan import KernelPlan, inline_parts, on_device, preludes
+from yota.emit.cuda.scatter import MOST, is_addition
+from yota.emit.language import tabled
 from yota.emit.python.formatting import wrapped
-from yota.emit.render import render, render_lines
+from yota.emit.render import render
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.plain_text import docstring
 from yota.ir.tape import Op, Tape
 from yota.package.c.attempts import AllSizes, at_samples
 from yota.package.c.c_contents import described_lines, head_lines, quoted_texts, stem_of, tidied
-from yota.package.c.size_arithmetic import (
-    COUNTERS,
-    SizeNames,
-    Triangle,
-    element,
-    factor,
-    refuse_more_axes,
-    shifted,
-    triangle,
-    whole,
-)
-from yota.package.cuda.cuda_functions import FURTHER, FromSizes, FunctionWriter, written
+from yota.package.c.size_spelling import SizeNames, whole
+from yota.package.cuda.cuda_functions import FURTHER, FunctionWriter, written
 from yota.package.request import Request, flattened, further_axes, headline, reference_of
 from yota.package.signature import renamed
 from yota.package.size_recordings import Sized
-from yota.package.varying import Varying
 from yota.schedule.nests.index_patterns import gathered_extents, index_arrays
-
-
-@dataclass(frozen=True, slots=True)
-class _Array:
-    """An array, the C texts of its extents, and for rows or columns of a triangle which those are."""
-
-    varying: Varying
-    extents: tuple[str, ...]
-    corner: tuple[Triangle, int] | None
-
-
-def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> tuple[KernelPlan, ...]:
-    """Kernels called ``title`` and a number for the arrays in ``found``, which their parameters are called after."""
-    arrays = [
-        _Array(each, tuple(map(str, each.shape)), triangle(each.text, names)) for each in found if each.type.shape
-    ]
-    # Arrays of one shape, or of one triangle, are put in place together.
-    groups = itertools.groupby(arrays, key=lambda each: each.corner[0] if each.corner else each.extents)
-    return tuple(_kernel(f"{title}_sizes{number}", list(group), names) for number, (_, group) in enumerate(groups))
-
-
-def _kernel(name: str, arrays: Sequence[_Array], names: Mapping[str, str]) -> KernelPlan:
-    own = CUDA.names(name, [*names.values(), *(each.varying.hint for each in arrays)])
-    types = [each.varying.type.dtype for each in arrays]
-    parameters = [
-        Parameter(f"{c_type(type)} *__restrict__ ", each.varying.hint, f"{type.name}[{','.join(each.extents)}]")
-        for each, type in zip(arrays, types, strict=True)
-    ]
-    if arrays[0].corner:
-        lines = _triangular(arrays[0].corner[0], arrays, own)
-        return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(OPEN_BLOCKS, THREADS))
-    lines = _rectangular(arrays, names, own)
-    return flat_kernel(name, parameters, lines, 0, THREADS, open=True)
-
-
-def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: Names) -> list[str]:
-    """One loop over all elements, which have places along the axes if those matter."""
-    extents = arrays[0].extents
-    refuse_more_axes(extents)
-    counters = [own.fresh(each) for each in COUNTERS[: len(extents)]] if len(extents) > 1 else ["at"]
-    stores = []
-    for each in arrays:
-        value = element(each.varying.text, counters, names, each.varying.type.dtype)
-        stores += filled(f"{each.varying.hint}[at] = {value};")
-    places = []
-    for axis, counter in enumerate(counters):
-        inner = [factor(each) for each in extents[axis + 1 :]]
-        place = f"at / {inner[0]}" if len(inner) == 1 else f"at / ({' * '.join(inner)})" if inner else "at"
-        place += f" % {factor(extents[axis])}" if axis else ""
-        places += [f"const int64_t {counter} = {place};"] if len(extents) > 1 and mentions(stores, counter) else []
-    return over(" * ".join(map(factor, extents)) if len(extents) > 1 else extents[0], THREADS, [*places, *stores])
-
-
-def _triangular(corner: Triangle, arrays: Sequence[_Array], own: Names) -> list[str]:
-    """Loops over rows, and over the columns of one that are in the triangle."""
-    words = ("row", "column", "start", *(("begin",) if corner.upper else ("short_rows", "left")))
-    named = {each: own.fresh(each) for each in words}
-    counters = (named["row"], named["column"])
-    edges = [shifted(counters[0], corner.offset + further) for further in (0, 1)]
-    return render_lines(
-        "cuda/triangle.cu.jinja",
-        corner=corner,
-        edge=edges[0],
-        both=" * ".join(map(factor, edges)),
-        length=shifted(corner.extent, -corner.offset),
-        stores=[(each.varying.hint, counters[each.corner[1]]) for each in arrays if each.corner],
-        threads=THREADS,
-        **named,
-    )
 
 
 class SizedInCuda(AllSizes):
@@ -126,17 +41,10 @@ class SizedInCuda(AllSizes):
         made.python, made.open = replace(self.samples, spell=lambda text: whole(text, self.in_python)), self.open
         return made
 
-    def prepared(self, tapes: Sequence[Tape]) -> tuple[Tape, FromSizes]:
-        """The tape for all sizes, and what it takes from them."""
-        tape, varying, _ = self.separated(tapes)
+    def prepared(self, tapes: Sequence[Tape]) -> Tape:
+        """The tape for all sizes, which adds no more pieces than there are keys for."""
         self._demand_few(tapes)
-        numbers = [each for each in varying if not each.type.shape]
-        return tape, FromSizes(
-            tuple(each.hint for each in varying),
-            partial(fillings, found=varying, names=self.names),
-            tuple(f"const {c_type(one.type.dtype)} {one.hint} = {self.number(one)};" for one in numbers),
-            tuple(f"{one.hint} = {self.number(one, self.in_python)}" for one in numbers),
-        )
+        return super().prepared(tapes)
 
     def _demand_few(self, tapes: Sequence[Tape]) -> None:
         """No more places, and no more pieces, of an addition by index arrays than keys have room for."""

@@ -98,7 +98,10 @@ class _Planner:
         outside: frozenset[int],
     ) -> None:
         self.tape, self.types, self.known = tape, tape.types, known
-        self.looks, self.gathers, self.places = looks, gathers, places
+        self.looks, self.gathers = looks, gathers
+        # Positions are computed where they are read.
+        positions = frozenset(op.result for op in tape.ops if op.access == AccessMap.POSITIONS)
+        self.places = places | positions
         self.definitions = tape.definitions()
         self.users = users(tape)
         # Of an array whose elements are all the same, code has the number.
@@ -107,7 +110,7 @@ class _Planner:
         work, costs = self._work(frozenset()), {op.result: self._cost(op) for op in tape.ops}
         worthy = {each for each in self.inside if work[each] > _WORTH_STORING}
         self.stored = read_apart(tape, worthy, costs, _WORTH_STORING)
-        self.stored |= self.inside & places
+        self.stored |= self.inside & places - positions
         numbers = not tape.guards and not any(type.shape for type in tape.types.values())
         self.is_short = numbers and len(tape.ops) * len(tape.outputs) <= _SHORT
         self.rounds = 0
@@ -123,7 +126,7 @@ class _Planner:
         if op.access == AccessMap.REDUCTION:
             real = types[0].dtype.kind == "f" or (types[0].is_complex and op.semantics.fold == "add")
             return types[0].dtype == types[1].dtype and real
-        if op.access in self.gathers and is_fixed(self.tape, op, self.places):
+        if op.access == AccessMap.POSITIONS or (op.access in self.gathers and is_fixed(self.tape, op, self.places)):
             return True
         if op.access in MOVES or op.access == AccessMap.SCATTER:
             if sum(1 for each in types[:-1] if each.shape) > _MOST_ARRAYS:

@@ -174,13 +174,19 @@ def is_places(op: Op) -> bool:
     return op.primitive is PLACES
 
 
-def with_places(
-    tape: Tape, as_they_are: Collection[int] = (), counting: Collection[int] = (), *, checked: bool = True
-) -> Tape:
+def from_sizes(tape: Tape) -> set[int]:
+    """What is computed from sizes and constants alone."""
+    found = set(tape.constants)
+    for op in tape.ops:
+        if found.issuperset(op.operands):
+            found.add(op.result)
+    return found - set(tape.constants)
+
+
+def with_places(tape: Tape, as_they_are: Collection[int] = (), *, checked: bool = True) -> Tape:
     """``tape`` in which each index array of gathers, scatters and writes is in memory, and places on one axis only.
 
     as_they_are: arguments that are so already; so are constants, and positions that are found on no longer an axis.
-    counting: arguments that are all places of an axis in order.
     checked: whether they come from `PLACES`; if not, whoever reads looks at them, and what is not read is left alone.
     """
     arrays = {op.operands[at] for op in tape.ops for at in _looked_at(tape, op, checked)}
@@ -196,7 +202,7 @@ def with_places(
             else rewriting[operand]
             for at, operand in enumerate(op.operands)
         ]
-        if checked and extents and _counts(tape, op, counting) and _is_inside(rewriting, operands[1], extents[1]):
+        if checked and extents and _counts(rewriting, op) and _is_inside(rewriting, operands[1], extents[1]):
             rewriting.bind(op.result, operands[1])
             continue
         rewriting.builder.location = op.location
@@ -210,13 +216,14 @@ def _looked_at(tape: Tape, op: Op, checked: bool) -> dict[int, int]:
     return index_operands(tape, op) if checked or op.access == AccessMap.READ else {}
 
 
-def _counts(tape: Tape, op: Op, counting: Collection[int]) -> bool:
+def _counts(rewriting: Rewriting, op: Op) -> bool:
     """Whether an op reads the array of all places of an axis."""
     if op.access != AccessMap.READ or len(op.operands) != 2:
         return False
-    if op.operands[0] in counting:
-        return True
-    value = np.asarray(tape.constants.get(op.operands[0], 0))
+    made = rewriting.definition(rewriting[op.operands[0]])
+    if made is not None and made.access == AccessMap.POSITIONS:
+        return (made.keyword("start"), made.keyword("steps")) == (0, (1,))
+    value = np.asarray(rewriting.tape.constants.get(op.operands[0], 0))
     return value.ndim == 1 and np.array_equal(value, np.arange(value.size))
 
 

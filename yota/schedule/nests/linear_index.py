@@ -228,10 +228,10 @@ def _cut(where: Linear, place: int) -> Exception:
 class Value:
     """One number.
 
-    kind: ``"load"`` (``data`` is the array's variable, ``offset`` the place), ``"literal"`` (``data`` is the number),
-        ``"cast"`` or ``"apply"`` (``data`` is a primitive's name).
+    kind: ``"load"`` (``data`` is the array's variable, ``offset`` the place), ``"position"`` (the whole number
+        ``offset``), ``"literal"`` (``data`` is the number), ``"cast"`` or ``"apply"`` (``data`` is a primitive's name).
     operands: numbers of the values it is computed from.
-    offset: where a load reads.
+    offset: where a load reads, or the position itself.
     """
 
     kind: str
@@ -261,8 +261,14 @@ class Values:
 
     def load(self, variable: int, offset: Linear, dtype: np.dtype[Any]) -> int:
         """An element of an array in memory."""
-        numbers = tuple(-1 - axis for axis, _ in offset.terms if axis < 0)
-        return self._put(Value("load", dtype, variable, numbers, offset), (variable, offset))
+        return self._put(Value("load", dtype, variable, _numbers(offset), offset), (variable, offset))
+
+    def position(self, offset: Linear) -> int:
+        """A whole number that follows from the loop counters and sizes."""
+        if not offset.terms and not isinstance(offset.constant, Extent):
+            return self.literal(offset.constant, np.dtype(np.int64))
+        value = Value("position", np.dtype(np.int64), None, _numbers(offset), offset)
+        return self._put(value, ("position", offset))
 
     def literal(self, value: Any, dtype: np.dtype[Any]) -> int:
         """A number that is known now."""
@@ -303,3 +309,8 @@ class Values:
             found = self._known[key] = len(self.items)
             self.items.append(value)
         return found
+
+
+def _numbers(offset: Linear) -> tuple[int, ...]:
+    """The values that a linear form takes from index arrays."""
+    return tuple(-1 - axis for axis, _ in offset.terms if axis < 0)

@@ -137,6 +137,9 @@ class Pull:
             number = np.asarray(tape.constants[variable]).reshape(-1)[0]
             return [], lambda _: values.literal(number, type.dtype)
         op = self._definitions[variable]
+        if op.access == AccessMap.POSITIONS:
+            where = _position(op, point)
+            return [], lambda _: values.position(where)
         shape = tape.types[op.operands[0]].shape if op.operands else ()
         if op.primitive.elementwise:
             return self._elementwise(op, point)
@@ -186,6 +189,9 @@ class Pull:
 
     def _number(self, array: int, where: Point, extent: int) -> Linear:
         """An element of an index array as a position."""
+        op = self._definitions.get(array)
+        if op is not None and op.access == AccessMap.POSITIONS:
+            return _position(op, where)
         if array not in self.tape.constants:
             type = self.tape.types[array]
             axis = -1 - self.values.load(array, self.place(array, where), type.dtype)
@@ -296,6 +302,14 @@ class Pull:
         if inner is None:
             return _same(target, point)
         return self._converted(op, value, spread(inner, self.tape.types[value].shape))
+
+
+def _position(op: Op, point: Point) -> Linear:
+    """The element of an op of positions."""
+    found = Linear(op.keyword("start"))
+    for each, step in zip(point, op.keyword("steps"), strict=True):
+        found += each.scaled(step)
+    return found
 
 
 def _same(variable: int, point: Point) -> Made:

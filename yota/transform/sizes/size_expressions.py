@@ -84,11 +84,11 @@ class Samples:
         if len(set(values)) == 1:
             return str(values[0])
         if (shifted := self._shifted(values)) is not None:
-            name, offset = shifted
-            return f"{name} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else name
+            return _plus(*shifted)
         found = self._exact([Fraction(value) for value in values])
         if found is None:
-            return self._floored(values) or self._product(values)
+            floored = self._floored(values)
+            return _plus(*floored) if floored else self._product(values)
         above, below = _parts(found)
         return above if below == "1" else f"({above}) // {below}"
 
@@ -100,16 +100,16 @@ class Samples:
                 return name, offset
         return None
 
-    def _floored(self, values: Sequence[int]) -> str | None:
-        """A size divided by a small number, as for the middle of an array, perhaps times that, plus a number."""
-        for name, divisor, is_whole in itertools.product(self.names, _DIVISORS, (False, True)):
+    def _floored(self, values: Sequence[int]) -> tuple[str, int] | None:
+        """A quotient of a size by a small number, perhaps times that, or a remainder; and what is added to it."""
+        forms = ("{0} // {1}", "{1} * ({0} // {1})", "{0} % {1}")
+        for name, divisor, form in itertools.product(self.names, _DIVISORS, forms):
             for start in range(divisor):
-                text = f"({name} + {start}) // {divisor}" if start else f"{name} // {divisor}"
-                text, times = (f"{divisor} * ({text})", divisor) if is_whole else (text, 1)
-                parts = [(size[name] + start) // divisor * times for size in self.sizes]
+                text = form.format(f"({name} + {start})" if start else name, divisor)
+                parts = [evaluated(text, size) for size in self.sizes]
                 rest = values[0] - parts[0]
                 if all(value == part + rest for value, part in zip(values, parts, strict=True)):
-                    return f"{text} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else text
+                    return text, rest
         return None
 
     def _product(self, values: Sequence[int]) -> str | None:
@@ -136,6 +136,8 @@ class Samples:
         if len(set(exact)) == 1:
             return exact[0] >= 0
         found = Samples(self.names, tuple(less))._polynomial(exact)
+        if found is None and (floored := self._floored(values)) is not None:
+            return floored[1] >= 0
         return found is not None and min(found.values()) >= 0
 
     def real(self, values: Sequence[float], close: float = _CLOSE) -> str | None:
@@ -263,6 +265,10 @@ def _is_special(sizes: Sequence[int]) -> bool:
     sums = (one + other for one, other in itertools.combinations(sizes, 2))
     near = (extent + step for extent in sizes for step in (-1, 0, 1))
     return any(each & (each - 1) == 0 for each in (*near, *sums))
+
+
+def _plus(text: str, number: int) -> str:
+    return f"{text} {'+' if number > 0 else '-'} {abs(number)}" if number else text
 
 
 def _times(factor: float, text: str) -> str:
