@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextvars
 import gc
+import math
 import pickle
 import types
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import sympy
 import yota
 from tests.emit.compiled import needs_compiler
 from yota.ir.callables import Derived
-from yota.run.machine.c_dispatch import _CHECKS, _RESULT_PARTS, MOST_FORMS, Form, offer, quick
+from yota.run.machine.c_dispatch import _CHECKS, _RESULT_PARTS, MOST_FORMS, Form, offer, prepare, quick
 from yota.tracing.captured.checks import same
 
 SCALE = 1.0
@@ -176,7 +177,7 @@ def test_a_context_variable_is_set_during_a_call_alone() -> None:
         raise AssertionError
 
     function.within = plain, variable, 5  # type: ignore[attr-defined]
-    dispatcher = quick(len)
+    dispatcher = quick(len, build=True)
     offer(dispatcher, "one", Form(function, ((float,),), (), None, ()))
     assert (dispatcher(1.0), variable.get()) == (5, 0)
     with pytest.raises(KeyError, match="5"):
@@ -249,7 +250,7 @@ def changes() -> dict[str, tuple[tuple[Any, ...], Callable[[], Any]]]:
 def test_each_check(case: str) -> None:
     assert {each.split(maxsplit=1)[0] for each in changes()} == {*_CHECKS}
     values, change = changes()[case]
-    dispatcher = quick(lambda *_: "otherwise")
+    dispatcher = quick(lambda *_: "otherwise", build=True)
     check = case.split(maxsplit=1)[0], *values
     offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), None, (check,)))
     for _ in range(2):
@@ -262,7 +263,7 @@ def test_each_check(case: str) -> None:
 @needs_compiler
 def test_what_else_a_dict_comes_to_hold() -> None:
     names: dict[str, Any] = {"a": 1}
-    dispatcher = quick(lambda *_: "otherwise")
+    dispatcher = quick(lambda *_: "otherwise", build=True)
     offer(dispatcher, 1, Form(lambda: "form", (), (), None, (("entry", names, "a", 1), ("entry", names, "b"))))
     for number in range(100):
         names[f"other {number}"] = number
@@ -280,7 +281,7 @@ def test_what_none_stands_for() -> None:
     """A function without default values has nothing where they are, and says None."""
     f: Any = lambda x: x
     checks = ("function", f, f.__code__, f.__defaults__, f.__kwdefaults__)
-    dispatcher = quick(lambda *_: "otherwise")
+    dispatcher = quick(lambda *_: "otherwise", build=True)
     offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), None, (checks,)))
     assert dispatcher() == tuple(range(100))
     f.__defaults__ = (1,)
@@ -289,7 +290,7 @@ def test_what_none_stands_for() -> None:
 
 @needs_compiler
 def test_results_are_put_together_of_outputs_arguments_and_objects() -> None:
-    dispatcher = quick(lambda *_: "otherwise")
+    dispatcher = quick(lambda *_: "otherwise", build=True)
     kept = object()
     both = ("tuple", (("output", 1), ("list", ())))
     parts = ("list", (("argument", 1), both, ("object", kept), ("output", 0), ("object", 7)))
@@ -306,6 +307,8 @@ def test_results_are_put_together_of_outputs_arguments_and_objects() -> None:
     assert dispatcher(2) == [0.5]
     with pytest.raises(ZeroDivisionError):
         dispatcher(0)
+    offer(dispatcher, 3, Form(lambda x: 1 / x, ((int,),), (), None, (), (LookupError, ZeroDivisionError)))
+    assert (dispatcher(2), dispatcher(0)) == (0.5, "otherwise")
 
 
 @needs_compiler
@@ -328,15 +331,15 @@ def test_what_cannot_be_looked_up_has_changed() -> None:
         ("size", strange, 1),
         ("changed", fail),
     ):
-        dispatcher = quick(lambda *_: "otherwise")
+        dispatcher = quick(lambda *_: "otherwise", build=True)
         offer(dispatcher, 1, Form(lambda *_: 1, (), (), None, (check,)))
         assert dispatcher() == "otherwise"
 
 
 @needs_compiler
 def test_forms_are_looked_at() -> None:
-    dispatcher = quick(len)
-    right = (len, (), (), None, ())
+    dispatcher = quick(len, build=True)
+    right = (len, (), (), None, (), ())
     dispatcher.set_forms((right,))
     number = _CHECKS.index
     wrong_checks: list[Any] = [1, (), (0,), (0, 1, 2), (100, 1), (-1, 1), (0.5, 1, 2)]
@@ -344,11 +347,11 @@ def test_forms_are_looked_at() -> None:
     wrong_checks += [(number("list"), (), []), (number("dict"), {}, [1], []), (number("size"), {}, "a")]
     wrong_checks += [(number("bytes"), X, b"", X.dtype, "a"), (number("form"), X, (2,), X.dtype)]
     wrong_checks += [(number("function"), len, 1, 2, 3), (number("bases"), X, ())]
-    wrong = [(len, (), (), None, (check,)) for check in wrong_checks]
-    wrong += [(len, (1,), (), None, ()), (len, ((1, 2),), (), None, ()), (len, ((int, 2, 3),), (), None, ()), (len,)]
+    wrong = [(len, (), (), None, (check,), ()) for check in wrong_checks]
+    wrong += [(len, kinds, (), None, (), ()) for kinds in ((1,), ((1, 2),), ((int, 2, 3),))] + [(len,), right[:5]]
     output, of, items = map(_RESULT_PARTS.index, ("output", "object", "list"))
     for part in (1, (), (output,), (output, -1), (output, None), (items, [(of, 1)]), (items, ((of, 1), 2)), (100, 1)):
-        wrong.append((len, (), (), part, ()))
+        wrong.append((len, (), (), part, (), ()))
     for forms in (*((form,) for form in wrong), [], (1,)):
         with pytest.raises((TypeError, SystemError)):
             dispatcher.set_forms(forms)
@@ -427,3 +430,27 @@ def test_an_index_of_lambdify_is_an_integer_among_floats() -> None:
     assert function.direct_calls >= 9
     with pytest.raises(TypeError):
         function(values, 1, 2.0, 3)
+
+
+@needs_compiler
+def test_numpy_code_is_called_by_the_dispatcher_once_it_is_compiled() -> None:
+    prepare()
+    quick(len, build=True)
+    factor = 2.0
+
+    def function(x: float, y: float) -> tuple[float, float]:
+        return (math.exp(x) * y if x > 1 else factor * x - y), y
+
+    both: Any = yota.value_and_grad(function, wrt=(0, 1), has_aux=True)
+    slope: Any = yota.gradient(function, has_aux=True)
+    for x in (2.0, 2.0, 2.0, 0.5, 0.5, 2.0, 0.5):
+        value, by = (math.exp(x) * 3.0, (math.exp(x) * 3.0, math.exp(x))) if x > 1 else (2 * x - 3.0, (2.0, -1.0))
+        assert both(x, 3.0) == ((value, 3.0), by)
+        assert slope(x, 3.0) == (by[0], 3.0)
+    assert both.direct_calls and slope.direct_calls
+    before = both.direct_calls
+    factor = 5.0
+    assert both(0.5, y=3.0)[1] == both(0.5, 3.0)[1] == (5.0, -1.0)
+    assert both.direct_calls == before
+    with pytest.raises(TypeError):
+        both(0.5)

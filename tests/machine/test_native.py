@@ -92,7 +92,7 @@ def test_folder_that_others_may_write_to_is_refused(cache: Path) -> None:
 def test_cached_functions_load_quickly(cache: Path) -> None:
     native.build(code(6))
     script = (
-        "import numpy, sys, time; from yota.run.machine import native; start = time.perf_counter(); "
+        "import numpy, sys, time; from yota.run.machine import compiler, native; start = time.perf_counter(); "
         "native.build(sys.stdin.read()); print(time.perf_counter() - start)"
     )
     seconds = min(
@@ -249,7 +249,7 @@ def test_dispatch_tries_known_forms_first() -> None:
         calls.append(args)
         return keywords
 
-    dispatcher = quick(otherwise)
+    dispatcher = quick(otherwise, build=True)
     assert dispatcher(1.0, a=2) == {"a": 2}
     form = native.build(code(7)).answer
     offer(dispatcher, "one", Form(form, ((float,),), (), None, ()))

@@ -600,7 +600,7 @@ x = np.array([0.5, 1.25, 2.0])
 print(yota.value_and_grad(model.f)(x))
 print(yota.hessian(model.f)(x), yota.jacobian(model.f)(x), yota.hvp(model.f)(x, x))
 heavy = ["yota.tracing.loops", "yota.optimize.rewrite", "yota.transform.reverse.backward", "yota.rules.language.syntax"]
-heavy += ["yota.emit.python.lower", "yota.tracing.record", "yota.tracing.trace", "yota.run.machine.native"]
+heavy += ["yota.emit.python.lower", "yota.tracing.record", "yota.tracing.trace", "yota.run.machine.compiler"]
 heavy += ["yota.optimize.pipeline", "yota.run.derivatives.straight_line", "yota.api.batch"]
 heavy += ["optree", "subprocess", "tempfile"]
 print([name for name in heavy if name in sys.modules])

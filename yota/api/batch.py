@@ -112,6 +112,8 @@ class Batched(Derivative):
 
     def __init__(self, *given: Any, dynamic: Dynamic = False) -> None:
         super().__init__(form_of(Points, *given, dynamic=dynamic), (Batched, given, {"dynamic": dynamic}), "")
+        # Beside many points the way to the compiled code takes no time.
+        self.front = self
         self.title = self.journal.name = f"batch of {self.__name__}"
 
     def mapped(

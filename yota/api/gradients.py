@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from yota.errors import ArgumentError
@@ -153,32 +154,8 @@ def value_and_grad(
     >>> fg(np.ones(2))[1], fg(np.ones(4))[1]
     (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
     """
-    with uncollected():
-        from yota.run.derivatives.calling import caller, form_of
-        from yota.run.derivatives.differentiated import Differentiated
-        from yota.run.specialise import Target
-
-    if is_batched(f):
-        if args is not None:
-            raise ArgumentError(
-                f"args= compiles {f.__name__} for all sizes, but batch compiles for one number of points; leave it out"
-            )
-
-        def of_one(one: Callable[..., Any]) -> Callable[..., Any]:
-            return value_and_grad(one, wrt, strict=strict, dynamic=dynamic, has_aux=has_aux)
-
-        many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target.wanted(target, strict), dynamic=dynamic)
-        return many
     options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "has_aux": has_aux}
-    recipe = value_and_grad, (f, wrt), {**options, "args": args}
-    if args is not None:
-        from yota.api.all_sizes import AllSizes, check_options
-
-        check_options(target, dynamic, has_aux)
-        name = "auto" if Target.wanted(target).name == "auto" else "numpy"
-        return caller(AllSizes(f, args, wrt, Target(name, strict)), recipe, "value and gradient")
-    made = form_of(Differentiated, f, wrt, Target.wanted(target, strict, effort), dynamic=dynamic, has_aux=has_aux)
-    return caller(made, recipe, "value and gradient")
+    return _differentiated(value_and_grad, "value and gradient", f, wrt, args, options)
 
 
 @worded
@@ -214,8 +191,40 @@ def gradient(
     >>> gradient(lambda x: (np.sum(x**3), {"norm": np.sqrt(x @ x)}), has_aux=True)(np.array([3.0, 4.0]))
     (array([27., 48.]), {'norm': ...5.0...})
     """
-    from yota.run.derivatives.calling import Slope
+    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "has_aux": has_aux}
+    return _differentiated(gradient, "gradient", f, wrt, args, options)
 
-    options: dict[str, Any] = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
-    options |= {"has_aux": has_aux, "args": args}
-    return Slope((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))
+
+def _differentiated(
+    make: Callable[..., Any], what: str, f: Callable[..., Any], wrt: Wrt, args: Any, options: dict[str, Any]
+) -> Callable[..., Any]:
+    """What ``make``, `value_and_grad` or `gradient`, returns."""
+    with uncollected():
+        from yota.run.derivatives.calling import Derivative, Slope, SlopeWithAux, caller, form_of
+        from yota.run.derivatives.differentiated import Differentiated
+        from yota.run.specialise import Target
+
+    target, dynamic, has_aux = options["target"], options["dynamic"], options["has_aux"]
+    wanted = Target.wanted(target, options["strict"], options["effort"])
+    if is_batched(f):
+        if args is not None:
+            raise ArgumentError(
+                f"args= compiles {f.__name__} for all sizes, but batch compiles for one number of points; leave it out"
+            )
+
+        def of_one(one: Callable[..., Any]) -> Callable[..., Any]:
+            return make(one, wrt, strict=wanted.strict, dynamic=dynamic, has_aux=has_aux)  # type: ignore[no-any-return]
+
+        return f.mapped(of_one, wanted, dynamic=dynamic)
+    recipe = make, (f, wrt), {**options, "args": args}
+    kind = Derivative if make is value_and_grad else SlopeWithAux if has_aux else Slope
+    if args is not None:
+        from yota.api.all_sizes import AllSizes, check_options
+
+        check_options(target, dynamic, has_aux)
+        form: Differentiated = AllSizes(
+            f, args, wrt, replace(wanted, name="auto" if wanted.name == "auto" else "numpy")
+        )
+    else:
+        form = form_of(Differentiated, f, wrt, wanted, dynamic=dynamic, has_aux=has_aux)
+    return caller(form, recipe, what, kind)

@@ -13,7 +13,7 @@ from yota.ir.callables import name_of
 from yota.ir.inputs import Leaf
 from yota.run.arguments import Arguments, sort_arguments
 from yota.run.derivatives.differentiated import Differentiated, Forms
-from yota.run.derivatives.prepared import Prepared
+from yota.run.derivatives.prepared import Entry, Part, Prepared
 from yota.run.device import on_host
 from yota.run.gradient_layout import Layout, Wanted, layout_of, only_leaf
 from yota.run.options import Dynamic
@@ -167,9 +167,9 @@ class _Matrix(Prepared):
         """The captured state that the compiled code relies on; other functions check their own."""
         return super().state() if self._others is None else ()
 
-    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...], part: Part) -> Entry | None:
         """A fast path, if available."""
-        return super().entry(args, hidden) if self._others is None else None
+        return super().entry(args, hidden, part) if self._others is None else None
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and the specialisation that computed it, if there is one."""

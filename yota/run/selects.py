@@ -151,7 +151,7 @@ class Merged:
                 raise StaleTape(first, Combination(found))
             if self.arms.curved and not all(np.isfinite(each).all() for each in outputs):
                 raise StaleTape(first, Alone(found))
-            return (outputs[0], *outputs[end:])
+            return (outputs[0], *outputs[end:]) if len(outputs) > end else outputs[0]
 
         return checked
 

@@ -15,12 +15,13 @@ from yota.rules.registry import registry
 from yota.run.compiled import CLEARED, Compiled
 from yota.run.derivatives.differentiated import Differentiated, with_receiver
 from yota.run.derivatives.prepared import Prepared
+from yota.run.machine.c_dispatch import offer, prepare, quick, withdraw
 from yota.run.machine.cache import Table
 from yota.settings import settings
 from yota.tracing.captured.captured import Captured
 from yota.tracing.current import current
 from yota.tracing.patching import content
-from yota.tracing.source_lines import is_library_file, is_own_file, left_out, users_frames
+from yota.tracing.source_lines import is_library_file, is_own_file, users_frames
 
 MOST_BYTES = 1 << 28
 """Largest total size of captured arrays that the cached forms, except the latest, keep alive."""
@@ -104,18 +105,20 @@ def _place(value: Any) -> int | None:
 
 
 _MOST_DIRECT = 256
+_OFTEN = 1000
+"""Number of calls from which on a dispatcher in C pays off."""
 
 
-def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
+def caller(form: Differentiated, recipe: Recipe, what: str, kind: Any = None) -> Callable[..., Any]:
     """A function that calls ``form``, or records the call inside a trace; a pickle of it holds its ``recipe``."""
-    found: Callable[..., Any] = Derivative(form, recipe, what, direct=form.target.name == "c").front
+    found: Callable[..., Any] = (kind or Derivative)(form, recipe, what, direct=form.target.name == "c").front
     return found
 
 
 class Derivative(Compiled):
     """The compiled functions of one derivative.
 
-    direct: entries by argument types; the parameter says whether C code dispatches on them, if there is a compiler.
+    direct: entries by argument types; the parameter says whether a dispatcher in C is compiled if there is none yet.
     """
 
     def __init__(self, form: Differentiated, recipe: Recipe, what: str, *, direct: bool = False) -> None:
@@ -123,11 +126,7 @@ class Derivative(Compiled):
         self.form = form
         self.latest: Any = None
         self.direct = Table(_MOST_DIRECT)
-        self.front: Any = self
-        if direct:
-            from yota.run.machine.c_dispatch import quick
-
-            self.front = quick(self)
+        self.front: Any = quick(self, build=direct)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The derivative at these arguments."""
@@ -136,17 +135,22 @@ class Derivative(Compiled):
         if latest is not None and not kwargs:
             found = latest(args)
             if found is not MISSING:
+                if not self.calls % _OFTEN:
+                    prepare()
                 return found
         with users_frames:
             return self.make(args, kwargs)
+
+    @staticmethod
+    def part(result: Any) -> Any:
+        """What is returned of a result of the form."""
+        return result
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles again."""
         self.latest = None
         self.direct.clear()
         if self.front is not self:
-            from yota.run.machine.c_dispatch import withdraw
-
             withdraw(self.front)
         self.form.forget(CLEARED)
 
@@ -160,7 +164,7 @@ class Derivative(Compiled):
                 self.latest = known
                 return found
         if current() is not None:
-            return self.form.traced(args, kwargs)
+            return self.part(self.form.traced(args, kwargs))
         prepared, function, positions, leaves = self.form.prepare(args, kwargs)
         before = prepared.state()
         result, _ = prepared(function, positions, leaves)
@@ -169,12 +173,12 @@ class Derivative(Compiled):
             try:
                 # Newly compiled code may be called only once.
                 settled = prepared.calls and prepared.is_current() and prepared.state() == before
-                self.latest = prepared.entry(args, self.form.hidden) if settled else None
+                self.latest = prepared.entry(args, self.form.hidden, self.part) if settled else None
                 self._keep(key, prepared, args)
             finally:
                 lock.release()
         prepared.calls += 1
-        return result
+        return self.part(result)
 
     def _keep(self, key: Any, prepared: Prepared, args: tuple[Any, ...]) -> None:
         if self.latest is None:
@@ -183,31 +187,27 @@ class Derivative(Compiled):
         self.direct.insert(key, self.latest)
         if self.front is not self:
             from yota.run.derivatives.call_entry import kinds_of
-            from yota.run.machine.c_dispatch import offer
 
-            offer(self.front, tuple(kinds_of(args)), prepared.form(args))
+            offer(self.front, tuple(kinds_of(args)), prepared.form(args, self.part))
 
 
-class Slope(Compiled):
-    """The gradient part of a value-and-gradient function, with the auxiliary result if there is one."""
+class Slope(Derivative):
+    """The gradient part of a value and gradient."""
 
-    def __init__(self, recipe: Recipe, both: Any) -> None:
-        super().__init__(recipe, recipe[1][0], "gradient", both, journal=both.journal)
-        self._has_aux = recipe[2]["has_aux"]
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    @staticmethod
+    def part(result: Any) -> Any:
         """The gradient."""
-        self.calls += 1
-        try:
-            value, slope = self._call(*args, **kwargs)
-        except Exception as fault:
-            left_out(fault)
-            raise
-        return (slope, value[1]) if self._has_aux else slope
+        return result[1]
 
-    def clear(self) -> None:
-        """Drop all compiled code; the next call compiles again."""
-        self._call.clear()
+
+class SlopeWithAux(Derivative):
+    """The gradient and the auxiliary result of a value and gradient."""
+
+    @staticmethod
+    def part(result: Any) -> Any:
+        """The gradient and the auxiliary result."""
+        (_, aux), slope = result
+        return slope, aux
 
 
 def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:

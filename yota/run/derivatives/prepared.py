@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from yota.run.arguments import Arguments, sort_arguments
 from yota.run.compiled import CONTENT, OTHER_WAY
 from yota.run.device import on_host, target_for
 from yota.run.gradient_layout import layout_of
+from yota.run.machine.signals import StaleTape
 from yota.run.options import MOST_TAPES, follow
 from yota.run.persistent import Place, place_of
 from yota.run.progress import uncollected
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from yota.run.selects import Merged
 
 
+Part: TypeAlias = "Callable[[Any], Any]"
+"""What a caller gets of a result."""
+Entry: TypeAlias = "Callable[[tuple[Any, ...]], Any]"
+
+_FAILURES = (StaleTape, ValueError, IndexError)
+"""What a failed guard raises, and what code may raise in its place; see `Specialisation.run`."""
 _REPEATED = 3
 """Number of guards by one condition from which it is worth a loop."""
 
@@ -44,7 +51,8 @@ class Prepared:
     """Whether the generated function takes arrays of any size and checks them itself."""
     calls = 0
     """Number of calls that looked it up by argument types."""
-    _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
+    _entries: tuple[Any, dict[Part, Entry | None]] = None, {}
+    """The captured state, and the entries for it."""
 
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner, self.made = owner, (owner.captured, owner.captured.changes)
@@ -61,7 +69,7 @@ class Prepared:
     def owned_by(self, owner: Differentiated) -> Prepared:
         """The same compiled code for another function with equal captured data."""
         found = copy.copy(self)
-        found.owner, found._entry, found.made = owner, None, (owner.captured, owner.captured.changes)
+        found.owner, found._entries, found.made = owner, (None, {}), (owner.captured, owner.captured.changes)
         return found
 
     def is_current(self) -> bool:
@@ -77,18 +85,25 @@ class Prepared:
         """Checks that must hold for the compiled code to be valid."""
         return checks(self.owner.captured.state, [each.gradient.contents for each in self.tapes])
 
-    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A fast path from the caller's arguments, which follow the ``hidden`` ones, to the results, if available."""
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...], part: Part) -> Entry | None:
+        """A fast path from the caller's arguments, which follow the ``hidden`` ones, to the ``part`` of the result."""
         from yota.run.derivatives.call_entry import entry
 
         state = *self.state(), *map(Itself, hidden)
         if any(each.gradient.relied for each in self.tapes):
             return None
-        if self._entry is None or self._entry[0] != state:
-            self._entry = state, entry(args, hidden, self.root, self.result, self.checks(), sized=self.sized)
-        return self._entry[1]
+        if self._entries[0] != state:
+            self._entries = state, {}
+        known = self._entries[1]
+        if part not in known:
+            known[part] = entry(args, hidden, self.root, self._shaped(part), self.checks(), sized=self.sized)
+        return known[part]
 
-    def form(self, args: tuple[Any, ...]) -> Form | None:
+    def _shaped(self, part: Part) -> Callable[[Specialisation, Sequence[Any]], Any]:
+        """The function of the part of the result."""
+        return lambda chosen, outputs: part(self.result(chosen, outputs))
+
+    def form(self, args: tuple[Any, ...], part: Part) -> Form | None:
         """The generated function for dispatch in C, if it takes the arguments unchanged."""
         from yota.run.derivatives.call_entry import STATIC, arrangement, as_items, kinds_of
         from yota.run.machine.c_dispatch import MOST_PARTS, Form, split_form
@@ -96,9 +111,9 @@ class Prepared:
         gradient = self.root.gradient
         leaves = [each for each in _parts(args) if type(each) not in STATIC]
         unchanged = not self.owner.hidden and self._leaves == len(leaves) and all(map(_exact, leaves))
-        if not unchanged or gradient.tape.guards or self.root.branches:
+        if not unchanged:
             return None
-        arranged, kinds = arrangement(self.root, self.result), tuple(kinds_of(args))
+        arranged, kinds = arrangement(self.root, self._shaped(part)), tuple(kinds_of(args))
         if arranged is None or (len(kinds) > MOST_PARTS and any(len(each) == 2 for each in kinds)):
             return None
         count = len(gradient.tape.outputs)
@@ -108,7 +123,8 @@ class Prepared:
             call, arranged = split, None
         elif arranged == (outputs[0] if count == 1 else ("tuple", (*outputs,))):
             arranged = None
-        return Form(call, kinds, gradient.captured, arranged, as_items(self.checks()))
+        failures = _FAILURES if gradient.tape.guards else ()
+        return Form(call, kinds, gradient.captured, arranged, as_items(self.checks()), failures)
 
     def _specialise(
         self,
@@ -323,7 +339,7 @@ def _parts(values: Sequence[Any]) -> Iterator[Any]:
 
 def sole_ufunc(tape: Tape) -> Callable[..., Any] | None:
     """The function of SciPy's that is all that a tape does, in the order of its inputs."""
-    op = tape.ops[0] if len(tape.ops) == 1 else None
+    op = tape.ops[0] if len(tape.outputs) == 1 == len(tape.ops) else None
     if op is None or op.static or not (op.semantics.ufunc and op.semantics.quiet):
         return None
     inputs = tuple(each.variable for each in tape.inputs)

@@ -10,12 +10,14 @@ import atexit
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 _INTERVAL = 2e-4
 """Switch interval in seconds: calls wait so long for the thread whenever NumPy releases the GIL."""
@@ -99,6 +101,8 @@ class _Worker:
 
     def wait_for(self, command: Sequence[str], text: str | None, options: Mapping[str, Any]) -> tuple[int, str, str]:
         """The result of a command, which is stopped when the process ends."""
+        import subprocess
+
         with self.lock:
             if self.ending:
                 raise OSError("the process ends")
@@ -150,6 +154,8 @@ def communicated(
     command: Sequence[str], text: str | None, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
     """The result of a command; if the background thread waits for it, it is stopped when the process ends."""
+    import subprocess
+
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
     options["env"] = environment
     if threading.current_thread() is _worker.thread:

@@ -35,6 +35,7 @@ class Form:
     arrangement: the result, as a kind and what it is of: the number of an output or of an argument's leaf, an object,
         or the parts of a tuple or a list; None for the outputs as they come.
     checks: each check as its kind and its values.
+    failures: types of exceptions after which other forms are tried, and then the Python function.
     """
 
     function: Callable[..., Any] | None
@@ -42,19 +43,19 @@ class Form:
     captured: tuple[Any, ...]
     arrangement: tuple[str, Any] | None
     checks: tuple[tuple[Any, ...], ...]
+    failures: tuple[type[Exception], ...] = ()
 
 
-def quick(function: Callable[..., Any]) -> Any:
+def quick(function: Callable[..., Any], *, build: bool) -> Any:
     """A callable equivalent to ``function`` that first tries the compiled forms registered by `offer`.
 
-    It has the attributes of ``function``, which defines its pickling and copying. Without a compiler it is
-    ``function`` itself.
+    It has the attributes of ``function``, which defines its pickling and copying. Without a compiler, and if the
+    dispatcher is not compiled yet and ``build`` is false, it is ``function`` itself.
     """
-    try:
-        found = _dispatcher()(function)
-    except CodegenError:
-        # The first compilation for a call reports the error.
+    made = _type(build)
+    if made is None:
         return function
+    found = made(function)
     if hasattr(function, "__dict__"):
         found.__dict__ = function.__dict__
     return found
@@ -62,12 +63,10 @@ def quick(function: Callable[..., Any]) -> Any:
 
 def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
     """A callable of ``form`` if types and checks match, otherwise of ``otherwise``; None if it is not compiled."""
-    if not build and not _dispatcher.cache_info().currsize:
+    made = _type(build)
+    if made is None:
         return None
-    try:
-        found = _dispatcher()(otherwise)
-    except CodegenError:
-        return None
+    found = made(otherwise)
     found.set_forms((_as_offered(form),))
     return found
 
@@ -96,7 +95,8 @@ def _as_offered(form: Form) -> tuple[Any, ...]:
         for kind, owner, *values in form.checks
     )
     function, *context = getattr(form.function, "within", (form.function,))
-    return function, kinds, form.captured, form.arrangement and _numbered(form.arrangement), checks, *context
+    arrangement = form.arrangement and _numbered(form.arrangement)
+    return function, kinds, form.captured, arrangement, checks, form.failures, *context
 
 
 def _numbered(part: tuple[str, Any]) -> tuple[int, Any]:
@@ -132,11 +132,45 @@ def withdraw(dispatcher: Any) -> None:
 
 
 @cache
+def prepare() -> None:
+    """Compile the dispatcher in the background, for functions and processes to come."""
+    from yota.run.machine.background import Later
+
+    Later(lambda: None, _dispatcher)()
+
+
+def _type(build: bool) -> Any:
+    """The type of dispatchers; None if it cannot be had, or is not compiled yet and ``build`` is false."""
+    if not build and not _dispatcher.cache_info().currsize:
+        return _kept()
+    try:
+        return _dispatcher()
+    except CodegenError:
+        # The first compilation for a call reports the error.
+        return None
+
+
+@cache
+def _kept() -> Any:
+    """The type of dispatchers, if another process has compiled it."""
+    from yota.run.machine.native import kept
+
+    try:
+        found = kept(_text())
+    except (CodegenError, OSError):
+        return None
+    return found and found.Dispatcher
+
+
+@cache
 def _dispatcher() -> Any:
     # These imports are only needed for compilation.
-    from yota.run.machine import native
+    from yota.run.machine.native import build
+
+    return _kept() or build(_text(), anywhere=True).Dispatcher
+
+
+def _text() -> str:
     from yota.run.machine.store import rendered
 
-    return native.build(
-        rendered("c/dispatcher.c.jinja", checks=_CHECKS, parts=_RESULT_PARTS, most=MOST_PARTS)
-    ).Dispatcher
+    return rendered("c/dispatcher.c.jinja", checks=_CHECKS, parts=_RESULT_PARTS, most=MOST_PARTS)

@@ -9,8 +9,6 @@ import itertools
 import os
 import platform
 import sys
-import sysconfig
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -19,17 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.emit.render import template_text
-from yota.emit.targets.generated import Source
 from yota.errors import CodegenError, CompilerError
-from yota.run.machine import compiler, python
-from yota.run.machine.compiler import Compiler
 from yota.run.machine.signals import warn_once
 from yota.run.machine.store import Store, digest_of, folder, processor
 from yota.settings import settings
 
+# What another process has compiled is loaded without these.
 if TYPE_CHECKING:
     from yota.emit.targets import c
-
+    from yota.run.machine.compiler import Compiler
 
 _HEADERS = "c/headers.h"
 """The template with the first lines of every generated extension; including them again has no effect."""
@@ -58,6 +54,8 @@ def ready_headers(kept: Store, compiler: Compiler) -> Path | None:
 
 def _headers_key(compiler: Compiler) -> str:
     """A digest of everything that precompiled headers depend on; the compiler checks its own version and flags."""
+    import sysconfig
+
     files = [Path(sysconfig.get_paths()["include"], "Python.h")]
     files += [Path(np.get_include(), "numpy", name) for name in ("arrayobject.h", "_numpyconfig.h")]
     parts = [template_text(_HEADERS), *compiler.command, compiler.version, *compiler.flags, np.__version__]
@@ -89,13 +87,18 @@ def is_available() -> bool:
     return True
 
 
-def find() -> compiler.Compiler:
+def find() -> Compiler:
     """The compiler; see `yota.run.machine.compiler.find`."""
+    from yota.run.machine import compiler
+
     return compiler.find(Store(folder()))
 
 
 def load(source: c.Source) -> Callable[..., Any]:
     """The function that ``source`` defines."""
+    from yota.emit.targets.generated import Source
+    from yota.run.machine import python
+
     # Warn of an invalid number of threads.
     text = settings.threads_text
     if text and settings.threads is None:
@@ -121,20 +124,21 @@ def _keeper() -> ModuleType:
     return build(rendered("c/keeper.c.jinja"))
 
 
-def build(code: str) -> ModuleType:
-    """The extension module that a C text defines."""
-    kept = Store(folder())
-    found = compiler.find(kept)
-    key = _key(code, found)
+def build(code: str, *, anywhere: bool = False) -> ModuleType:
+    """The extension module that a C text defines; ``anywhere`` says that any compiler may have compiled it."""
+    store, found = Store(folder()), find()
+    key = _key(code, None if anywhere else found)
 
     def make(output: Path) -> None:
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="source-", dir=output.parent) as scratch:
             file = Path(scratch, "generated.c")
             file.write_text(code, encoding="utf-8")
-            found.compile(file, output, ready_headers(kept, found))
+            found.compile(file, output, ready_headers(store, found))
 
     try:
-        place = kept.get(key, make)
+        place = store.get(key, make)
     except OSError as error:
         raise CodegenError(_NO_ROOM.format(error=error)) from None
     try:
@@ -143,13 +147,20 @@ def build(code: str) -> ModuleType:
         if place.is_file():
             raise
         # Another process has just removed the file to free space.
-        return _imported(kept.get(key, make))
+        return _imported(store.get(key, make))
 
 
-def _key(code: str, found: compiler.Compiler) -> str:
-    parts = _FORMAT, code, *found.command, found.version, *found.arguments(code)
-    system = str(sysconfig.get_config_var("SOABI")), sys.version, np.__version__, platform.machine(), processor()
-    return digest_of([*parts, *system])
+def kept(code: str) -> ModuleType | None:
+    """The extension module of `build` with ``anywhere``, if it is stored."""
+    place = Store(folder()).kept(_key(code, None))
+    return None if place is None else _imported(place)
+
+
+def _key(code: str, found: Compiler | None) -> str:
+    parts = [_FORMAT, code, sys.version, np.__version__, platform.machine(), processor()]
+    if found is not None:
+        parts += [*found.command, found.version, *found.arguments(code)]
+    return digest_of([*parts, importlib.machinery.EXTENSION_SUFFIXES[0]])
 
 
 def _imported(place: Path) -> ModuleType:

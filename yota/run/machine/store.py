@@ -85,15 +85,12 @@ class Store:
 
     def get(self, key: str, make: Callable[[Path], None], suffix: str = ".so") -> Path:
         """The file of ``key``; if it is missing or damaged, ``make`` writes it to the path that it receives."""
-        name = f"{key}{suffix}"
-        places = [_spares[self.path].path / name] if self.path in _spares else []
-        for place in places if self._refused else [self.path / name, *places]:
-            if _is_whole(place):
-                with contextlib.suppress(OSError):
-                    os.utime(place)  # the latest used are kept
-                return place
+        found = self.kept(key, suffix)
+        if found is not None:
+            return found
         import tempfile
 
+        name = f"{key}{suffix}"
         with tempfile.TemporaryDirectory(prefix="yota-") as scratch:
             fresh = Path(scratch, f"fresh{suffix}")
             make(fresh)
@@ -104,6 +101,17 @@ class Store:
                 except OSError as error:
                     reason = error.strerror or str(error)
             return _spare(self.path, reason)._kept(fresh, name)
+
+    def kept(self, key: str, suffix: str = ".so") -> Path | None:
+        """The intact file of ``key``, or None."""
+        name = f"{key}{suffix}"
+        places = [_spares[self.path].path / name] if self.path in _spares else []
+        for place in places if self._refused else [self.path / name, *places]:
+            if _is_whole(place):
+                with contextlib.suppress(OSError):
+                    os.utime(place)  # the latest used are kept
+                return place
+        return None
 
     def noted(self, key: str) -> str | None:
         """A stored, intact text, or None."""
