@@ -49,6 +49,10 @@ def pairs(X):
     return np.sum(np.sqrt(1 + np.sum((X[row] - X[column]) ** 2, axis=1)))
 
 
+def every_other(x):
+    return np.sum(x[np.arange(len(x))[::2]] ** 2) * (len(x) // 2 + 1)
+
+
 def ridge(A, start):
     back = np.arange(len(start))[::-1]
     return np.sum((A + 0.1 * np.eye(len(A))) ** 2) * start[back][0] + np.sum(np.tri(len(A)) * A)
@@ -76,6 +80,7 @@ CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (network, {"W": "float32[H,D]", "b": "float32[H]", "x": "float32[D,B]"}, [(1, 1, 1), (7, 20, 33)]),
     (unused, {"x": "float64[N]", "y": "float64[M]"}, [(1, 4), (300, 2)]),
     (gridded, {"x": "float64[N]"}, [(1,), (2,), (700,)]),
+    (every_other, {"x": "float64[N]"}, [(1,), (2,), (701,)]),
     (pairs, {"X": "float64[N,3]"}, [(1,), (9,)]),
     (ridge, {"A": "float64[N,N]", "start": "float64[M]"}, [(1, 1), (3, 7), (40, 300)]),
     (by_columns, {"X": "float64[N,M]"}, [(1, 1), (2, 3), (30, 200)]),

@@ -43,8 +43,9 @@ class SizedInCuda(AllSizes):
 
     def prepared(self, tapes: Sequence[Tape]) -> Tape:
         """The tape for all sizes, which adds no more pieces than there are keys for."""
+        found = super().prepared(tapes)
         self._demand_few(tapes)
-        return super().prepared(tapes)
+        return found
 
     def _demand_few(self, tapes: Sequence[Tape]) -> None:
         """No more places, and no more pieces, of an addition by index arrays than keys have room for."""

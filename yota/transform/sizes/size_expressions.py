@@ -113,12 +113,14 @@ class Samples:
         return None
 
     def _product(self, values: Sequence[int]) -> str | None:
-        """A size times what is no polynomial, as for the elements of every other row."""
+        """A size or a number times what is no polynomial, as for the bytes of every other row."""
         for name in self.names:
             if all(value and not value % size[name] for value, size in zip(values, self.sizes, strict=True)):
                 rest = self.whole([value // size[name] for value, size in zip(values, self.sizes, strict=True)])
                 return rest and f"{name} * ({rest})"
-        return None
+        common = math.gcd(*values)
+        rest = self.whole([value // common for value in values]) if common > 1 else None
+        return rest and f"{common} * ({rest})"
 
     def never_negative(self, values: Sequence[int]) -> bool:
         """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
@@ -136,6 +138,8 @@ class Samples:
         if len(set(exact)) == 1:
             return exact[0] >= 0
         found = Samples(self.names, tuple(less))._polynomial(exact)
+        if found is None and (common := math.gcd(*values)) > 1:
+            return self.never_negative([value // common for value in values])
         if found is None and (floored := self._floored(values)) is not None:
             return floored[1] >= 0
         return found is not None and min(found.values()) >= 0
