@@ -78,6 +78,8 @@ class Lowering:
         """Functions that trips of loops call."""
         self.trips: dict[Hashable, tuple[str, tuple[str, ...]]] = {}
         """Their names, and the named sizes that they take, by what they compute."""
+        self.in_trips = False
+        """Whether numbers that are given may be Python's, which trips return as they are."""
         self._guarded: dict[int, list[int]] = {}
         for index, guard in enumerate(tape.guards):
             self._guarded.setdefault(guard.variable, []).append(index)
@@ -163,7 +165,7 @@ class Lowering:
     def inside(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int]) -> Lowering:
         """What lowers the body of a loop, beside this one in a module."""
         found = Lowering(tape, units, exact, names=self.names)
-        found.trips = self.trips
+        found.trips, found.in_trips = self.trips, True
         return found
 
     def _import(self, module: str) -> None:
@@ -260,7 +262,7 @@ class Lowering:
             text = self.constants.text(variable) if known else self.texts[variable]
             if not type.shape:
                 from_outside = any(item.variable == variable for item in self.tape.inputs)
-                texts.append(f"{text}[()]" if from_outside and not type.weak else text)
+                texts.append(f"{text}[()]" if from_outside and not type.weak and not self.in_trips else text)
                 continue
             found = self.storage.roots[variable]
             if self.storage.lent(variable) or found & given or self._partial(variable):
