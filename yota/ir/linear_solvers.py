@@ -142,7 +142,9 @@ class Iterative:
         matrix = sparse.csc_array((data, (rows, columns)), shape=(len(b), len(b)))
         matrix = matrix.T if transposed else matrix
         matrix = matrix.toarray("C") if self.form == "dense" else matrix.asformat(self.form)
-        return self.run(matrix, b, transposed)
+        if b.ndim == 1:
+            return self.run(matrix, b, transposed)
+        return np.stack([self.run(matrix, column, transposed) for column in b.T], axis=1)
 
     def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
         """The solution by a matrix or an operator."""
