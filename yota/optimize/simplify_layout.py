@@ -215,14 +215,6 @@ def _broadcast_to(case: Case) -> int | None:
     return None
 
 
-def _sum(case: Case) -> int | None:
-    """A sum over no axis."""
-    (operand,) = case.operands
-    if case.keyword("axis") or case.type_of(operand).dtype != case.type.dtype:
-        return None
-    return case.same(operand)
-
-
 def _truth(case: Case) -> int | None:
     """`any` and `all` of single truth values."""
     (operand,) = case.operands
@@ -242,7 +234,6 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "reshape": (_reshape,),
     "transpose": (_transpose,),
     "broadcast_to": (_broadcast_to,),
-    "sum": (_sum,),
     "any": (_truth,),
     "all": (_truth,),
     "concatenate": (_join_of_one,),
