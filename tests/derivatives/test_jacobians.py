@@ -270,6 +270,63 @@ def test_functions_of_long_arrays() -> None:
     np.testing.assert_allclose(found @ x, 2 * np.fft.irfft(np.fft.rfft(x) ** 2), rtol=1e-10)
 
 
+RANDOM = np.random.default_rng(3)
+WIDE, TALL = RANDOM.normal(size=(5, 60)), RANDOM.normal(size=(60, 40))
+TIMES = np.linspace(0, 1, 200)
+
+
+def activated(x: Any) -> Any:
+    return WIDE @ np.tanh(TALL @ x)
+
+
+def normalised(X: Any) -> Any:
+    return (X - X.mean(axis=0)) / np.sqrt(np.sum(X**2, axis=1, keepdims=True))
+
+
+def observations(p: Any) -> Any:
+    return p[0] * np.exp(-p[1] * TIMES) + p[2:] @ np.stack([TIMES, TIMES**2, np.ones(200)])
+
+
+def smoothed(x: Any) -> Any:
+    return np.convolve(x, [1.0, 2.0, 3.0])
+
+
+def exponentials(x: Any) -> Any:
+    e = np.exp(x)
+    return e / e.sum()
+
+
+ARRAYS = [
+    (activated, RANDOM.normal(size=40)),
+    (normalised, RANDOM.normal(size=(20, 4))),
+    (observations, np.array([1.0, 2.0, 0.3, 0.4, 0.5])),
+    (smoothed, RANDOM.normal(size=50)),
+    (exponentials, RANDOM.normal(size=50)),
+    (lambda x: np.sin(x) * x, RANDOM.normal(size=90)),
+    (lambda x: np.diff(x) ** 2 * x[1:], RANDOM.normal(size=90)),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "x"), ARRAYS)
+def test_array_code_stays_array_code(function: Any, x: np.ndarray, target: str) -> None:
+    """A dense Jacobian takes as many lines as its function, whatever the sizes."""
+    made = jacobian(function, with_value=True, target=target)
+    value, found = made(x)
+    np.testing.assert_allclose(value, function(x), rtol=1e-12)
+    np.testing.assert_allclose(found, stepped(function, x), rtol=1e-10, atol=1e-12)
+    assert made.source.count("\n") < (100 if target == "numpy" else 1200)
+
+
+def test_products_with_diagonal_matrices() -> None:
+    """What is elementwise after a matrix product multiplies the rows of the matrix, which is not multiplied again."""
+    x = RANDOM.normal(size=40)
+    made = jacobian(lambda x: np.tanh(TALL @ x))
+    np.testing.assert_allclose(made(x), TALL / np.cosh(TALL @ x)[:, None] ** 2, rtol=1e-12)
+    code = [line for line in made.source.splitlines() if "@" in line and "#" not in line]
+    assert len(code) == 2  # the decorator, and the product in the function
+
+
 def test_rules_of_the_user_count() -> None:
     steep = yota.diffrule(
         """

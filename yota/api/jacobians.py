@@ -35,10 +35,11 @@ def jacobian(
 ) -> Callable[..., Any]:
     """Return a function of the Jacobian of ``f`` by one argument, or by each of several.
 
-    For scalar code, one straight-line function computes all entries. It omits structural zeros and shares common
-    subexpressions. For functions of large arrays, rows or columns without a common nonzero position are computed
-    together, if SciPy is installed. A few products then give all entries. Elements that are read by indices count each
-    for itself. Otherwise yota computes one pullback for each element of the result, many at once.
+    For scalar code and small arrays, one straight-line function computes all entries. It omits structural zeros and
+    shares common subexpressions. For other functions of arrays, rows or columns without a common nonzero position are
+    computed together, if SciPy is installed. A few products then give all entries. Elements that are read by indices
+    count each for itself. Otherwise array code computes all rows, or all columns if these are fewer, at once; large
+    arrays take one pullback for each element of the result, many at once.
 
     Parameters
     ----------
@@ -104,7 +105,8 @@ def hessian(
 ) -> Callable[..., Any]:
     """Return a function of the Hessian of a scalar function by one argument, or by several.
 
-    For scalar code, one straight-line function computes each pair of equal entries once.
+    For scalar code and small arrays, one straight-line function computes each pair of equal entries once. For other
+    functions of arrays, array code computes products with all unit vectors, or with few if the Hessian is sparse.
 
     Parameters
     ----------

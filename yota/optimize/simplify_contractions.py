@@ -6,6 +6,8 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from yota.optimize.case import Case, Rule
 
 _MOST_FACTORS = 5
@@ -54,6 +56,60 @@ def _in_pairs(case: Case) -> int | None:
         made = _contracted(one, two, [term for term, _ in factors], output) if factors else output
         factors.append((made, case.make("einsum", (first, second), {"subscripts": f"{one},{two}->{made}"})))
     return factors[0][1]
+
+
+def _of_transposed(case: Case) -> int | None:
+    """A transposed factor is the factor with its letters in another order."""
+    inputs, output = str(case.keyword("subscripts")).split("->")
+    terms, operands = inputs.split(","), list(case.operands)
+    for place, (term, operand) in enumerate(zip(terms, case.operands, strict=True)):
+        inner = case.definition(operand, "transpose")
+        if inner is not None:
+            order = np.argsort(inner.keyword("axes"))
+            terms[place], operands[place] = "".join(term[axis] for axis in order), inner.operands[0]
+    if operands == list(case.operands):
+        return None
+    return case.make("einsum", operands, {"subscripts": f"{','.join(terms)}->{output}"}, case.type)
+
+
+def _of_diagonal(case: Case) -> int | None:
+    """The product with a diagonal matrix multiplies each row, or column, by one number."""
+    inputs, output = str(case.keyword("subscripts")).split("->")
+    terms = inputs.split(",")
+    if len(terms) != 2 or case.type.dtype.kind not in "fc":
+        return None
+    for place, term in enumerate(terms):
+        other = terms[1 - place]
+        summed, kept = [[axis for axis in term if (axis in other) is inside] for inside in (True, False)]
+        if (len(summed), len(kept)) != (1, 1) or summed[0] in output or kept[0] not in output:
+            continue
+        diagonal = _diagonal(case, case.operands[place])
+        if diagonal is not None:
+            subscripts = f"{other.replace(summed[0], kept[0])},{kept[0]}->{output}"
+            return case.make("einsum", (case.operands[1 - place], diagonal), {"subscripts": subscripts}, case.type)
+    return None
+
+
+def _diagonal(case: Case, variable: int) -> int | None:
+    """The diagonal of a multiple of the identity matrix, by numbers or by a number for each column; None otherwise."""
+    type = case.type_of(variable)
+    if len(type.shape) != 2 or type.shape[0] != type.shape[1] or type.dtype != case.type.dtype:
+        return None
+    size = type.shape[0]
+    if variable in case.builder.constants:
+        value = case.builder.constants[variable]
+        return case.constant(np.ones(size, type.dtype)) if np.array_equal(value, np.eye(size)) else None
+    op = case.definition(variable)
+    if op is None or op.name not in ("multiply", "divide"):
+        return None
+    for matrix, factor in (op.operands, op.operands[::-1])[: 2 if op.name == "multiply" else 1]:
+        given = case.type_of(factor)
+        if given.dtype != type.dtype or given.shape not in ((), (size,), (1, size)):
+            continue
+        diagonal = _diagonal(case, matrix)
+        if diagonal is not None:
+            return case.make(op.name, (diagonal, case.make("reshape", (factor,), {"shape": given.shape[-1:]})))
+    return None
 
 
 def _contracted(one: str, two: str, rest: Sequence[str], output: str) -> str:
@@ -269,7 +325,7 @@ def _common_factor(case: Case) -> int | None:
 
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
-    "einsum": (_elementwise, _in_pairs),
+    "einsum": (_of_transposed, _of_diagonal, _elementwise, _in_pairs),
     "sum": (_sum_of_one, _sum_of_broadcast, _sum_of_multiple),
     "matmul": (_matmul_of_broadcast, _multiple),
     "transpose": (_turned_product,),

@@ -22,12 +22,12 @@ _LARGEST_ARRAY = 4096
 """Largest number of array elements for which unrolling is tried."""
 
 
-def unrolled(tape: Tape, *, once: bool = False) -> Tape | None:
+def unrolled(tape: Tape, *, once: bool = False, most: int = _MOST_OPS) -> Tape | None:
     """``tape`` as scalar ops to differentiate; None if it is too long or cannot be unrolled."""
     found = pipeline.run(tape, inlined=False, once=once)
     if is_scalar(found, inlined=False):
         return found
-    found = scalarize.run(found, most=_MOST_OPS)
+    found = scalarize.run(found, most=most)
     return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
 
 

@@ -1,4 +1,4 @@
-"""Hessian-vector products on tapes, in the elimination order with the fewest operations."""
+"""Derivatives along directions: Hessian-vector products, and matrices as products with all unit vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yota.ir.types import TensorType
 from yota.optimize import dce, pipeline
 from yota.optimize.rewrite import reached
 from yota.rules.registry import Registry
-from yota.run.derivatives.straight_line import Entries, good_orders, slope_of, sloped, with_slope
+from yota.run.derivatives.straight_line import Entries, good_orders, slope_of, with_slope
 from yota.run.gradient_layout import Wanted
 from yota.run.scalar_code import shortest
 from yota.run.specialise import Target
@@ -42,41 +42,63 @@ def along(tape: Tape, leaf: int, known: Registry) -> Tape:
 
 
 def _product(builder: TapeBuilder, slope: Tape, leaf: int, direction: int, known: Registry) -> Tape:
-    """The value, the gradient and the Hessian times a direction, on a builder that holds the first two."""
-    by, gradient = slope.inputs[leaf].variable, slope.outputs[-1]
-    seed, type = direction, slope.types[gradient]
-    if builder.types[seed] != type:
-        seed = builder.emit(primitive("astype"), (seed,), {"dtype": type.dtype}, type)
-    (product,) = reverse(slope, builder, {gradient: seed}, [by], known)
+    """The outputs and the last one's derivative along a direction, a row vector, on a builder that holds the tape."""
+    by, result = slope.inputs[leaf].variable, slope.outputs[-1]
+    seed = _cast(builder, direction, slope.types[result])
+    (product,) = reverse(slope, builder, {result: seed}, [by], known)
     return builder.finish([*slope.outputs, zeros_like(builder, by) if product is None else product])
 
 
-def _by_units(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> tuple[Tape, Any]:
-    """The product with a direction, the last input, behind value and gradient if wanted; and all unit vectors."""
-    type = slope.types[slope.inputs[leaf].variable]
-    builder = slope.builder()
-    last = max(entry.argument for entry in slope.inputs)
-    direction = builder.input(TensorType(type.dtype, type.shape), last + 1, "v")
-    tape = _product(builder, slope, leaf, direction, known)
-    tape = tape if wanted.with_value else replace(tape, outputs=tape.outputs[-1:])
+def _tangent(builder: TapeBuilder, tape: Tape, leaf: int, direction: int, known: Registry) -> Tape:
+    """The outputs and the last one's derivative along a direction, a column vector.
+
+    The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
+    """
+    by, result = tape.inputs[leaf].variable, tape.outputs[-1]
+    blank = builder.variable(tape.types[result])
+    builder.constants[blank] = np.zeros(tape.types[result].shape, tape.types[result].dtype)[()]
+    (pulled,) = reverse(tape, builder, {result: blank}, [by], known)
+    product = None
+    if pulled is not None:
+        seed = _cast(builder, direction, builder.types[pulled])
+        (product,) = reverse(builder.finish([pulled]), builder, {pulled: seed}, [blank], known)
+    return builder.finish([*tape.outputs, zeros_like(builder, result) if product is None else product])
+
+
+def _cast(builder: TapeBuilder, direction: int, type: TensorType) -> int:
+    if builder.types[direction] == type:
+        return direction
+    return builder.emit(primitive("astype"), (direction,), {"dtype": type.dtype}, type)
+
+
+def _by_units(tape: Tape, leaf: int, wanted: Wanted, known: Registry, *, forward: bool = False) -> tuple[Tape, Any]:
+    """The last output's product with a direction, the last input, behind what else is wanted; and all unit vectors."""
+    type = tape.types[tape.inputs[leaf].variable if forward else tape.outputs[-1]]
+    builder = tape.builder()
+    last = max(entry.argument for entry in tape.inputs)
+    direction = builder.input(type, last + 1, "v")
+    found = (_tangent if forward else _product)(builder, tape, leaf, direction, known)
+    found = found if wanted.with_value else replace(found, outputs=found.outputs[-1:])
     units = np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape)
     units.flags.writeable = False
-    return tape, units
+    return found, units
 
 
 def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
-    """The Hessian as its products with all unit vectors at once: dependent arrays get one more axis.
+    """The Jacobian of the last output as products with all unit vectors at once: dependent arrays get one more axis.
 
     Ops that do not depend on the direction are computed once, and no entry has code of its own.
     """
-    made, units = _by_units(sloped(tape, leaf, known), leaf, wanted, known)
+    result, by = tape.types[tape.outputs[-1]], tape.types[tape.inputs[leaf].variable]
+    forward = by.size < result.size
+    made, units = _by_units(tape, leaf, wanted, known, forward=forward)
     one = pipeline.run(made, until="dce")
     axes = [None] * (len(one.inputs) - 1) + [0]
     many = batched(one, axes, len(units), [None] * (len(one.outputs) - 1) + [0])
     # The unit vectors are constants: products with them are folded, or become zeros.
     constants = {**many.constants, many.inputs[-1].variable: units}
     builder = replace(many, inputs=many.inputs[:-1], constants=constants).builder()
-    return _assembled(builder, many.outputs, units)
+    return _assembled(builder, many.outputs, result, by, forward=forward)
 
 
 def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
@@ -95,13 +117,20 @@ def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entri
     region = Region(dce.run(body.finish(made.outputs[-1:])), 0, 1, len(units))
     builder = replace(made, inputs=tuple(inputs)).builder()
     found = builder.emit(LOOP, (builder.constant(units), *given), {"region": region})
-    assembled = _assembled(builder, [*made.outputs[:-1], item_of(builder, found, 0)], units)
+    type = slope.types[slope.outputs[-1]]
+    assembled = _assembled(builder, [*made.outputs[:-1], item_of(builder, found, 0)], type, type)
     return replace(assembled, tape=dce.run(assembled.tape))
 
 
-def _assembled(builder: TapeBuilder, outputs: Sequence[int], units: Any) -> Entries:
-    matrix = builder.emit(primitive("reshape"), (outputs[-1],), {"shape": units.shape[1:] * 2})
-    return Entries(builder.finish([*outputs[:-1], matrix]), (len(units), len(units)))
+def _assembled(
+    builder: TapeBuilder, outputs: Sequence[int], result: TensorType, by: TensorType, *, forward: bool = False
+) -> Entries:
+    matrix = outputs[-1]
+    if forward:
+        flat = builder.emit(primitive("reshape"), (matrix,), {"shape": (by.size, result.size)})
+        matrix = builder.emit(primitive("transpose"), (flat,), {"axes": (1, 0)})
+    matrix = builder.emit(primitive("reshape"), (matrix,), {"shape": (*result.shape, *by.shape)})
+    return Entries(builder.finish([*outputs[:-1], matrix]), (result.size, by.size))
 
 
 def product_of(tape: Tape, leaf: int, known: Registry, target: Target) -> Tape:

@@ -24,13 +24,14 @@ from yota.run.derivatives.directions import row_by_row, stacked
 from yota.run.derivatives.straight_line import (
     Entries,
     largest,
-    short_hessian,
+    short_entries,
     slope_of,
     sloped,
     straight_line,
     with_slope,
 )
 from yota.run.gradient_layout import Wanted
+from yota.run.scalar_code import unrolled
 from yota.run.specialise import Instead, Target
 from yota.tracing.record import Recording
 from yota.transform.reverse.backward import reverse
@@ -43,8 +44,12 @@ _MOST_IN_DENSE = 4_000_000
 _MOST_OPS = 20_000
 _LONG = 512
 """Number of elements above which a few array operations are preferred to scalar code."""
+_EXPANDED = 500
+"""Largest number of scalar ops, and of operations for their derivatives, to which array code is expanded."""
+_SHORT, _EACH = 1000, 3
+"""Operations up to which a Hessian is always straight-line code; and additional operations for each gradient op."""
 _MOST_TOGETHER = 1 << 16
-"""Smallest array size for which all rows of a Hessian are computed together."""
+"""Largest array size for which all rows of a matrix are computed together."""
 _UNROLLED = 2
 """Length ratio of scalar code that was expanded from array code."""
 _FEW, _LONG_CODE = 16, 2000
@@ -56,29 +61,16 @@ def entries(
 ) -> tuple[Entries, Mapping[int, Any]]:
     """The entries as scalar code, or as a few array products, and the inputs that the pattern depends on."""
     tape = recorded.tape
-    if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
-        with contextlib.suppress(DifferentiationError, ArgumentError):
-            return _compressed(recorded, leaf, arguments, wanted)
     size = tape.types[tape.inputs[leaf].variable].size
-    if wanted.order == 2 and not wanted.sparse and target.effort == "quick":
-        if _are_scalar([op for op in tape.ops if op.regions]) and size <= _LONG:
-            return row_by_row(sloped(tape, leaf, registry()), leaf, wanted, registry()), {}
-        value = pipeline.run(tape, inlined=False, once=True)
-        scalar = is_scalar(value, inlined=False)
-        slope = slope_of(value, leaf, registry()) if scalar else None
-        found = None
-        if slope is not None and (len(slope) <= _LONG_CODE or size > _FEW):
-            found = short_hessian(slope, leaf, wanted, registry())
-        fell_apart = scalar and len(value) > _UNROLLED * len(tape)
-        if found is None and (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
-            with contextlib.suppress(YotaError):
-                return stacked(tape, leaf, wanted, registry()), {}
-        if found is None and slope is not None and size <= _LONG and target.name != "cuda":
-            return row_by_row(slope, leaf, wanted, registry()), {}
-        if found is None and (scalar or size <= _FEW):
-            raise Instead(0 if scalar else largest(tape), recorded.ran)
-    else:
+    if size > max(len(tape), _FEW):
+        with contextlib.suppress(DifferentiationError, ArgumentError):
+            made = _compressed(recorded, leaf, arguments, wanted)
+            if size > _LONG or _UNROLLED * len(made[0].tape) < size:
+                return made
+    if wanted.sparse or target.effort != "quick":
         found = straight_line(tape, leaf, wanted, registry(), target)
+    else:
+        found = (_hessian if wanted.order == 2 else _jacobian)(recorded, leaf, wanted, target)
     if found is not None:
         return found, {}
     try:
@@ -87,6 +79,48 @@ def entries(
         if wanted.sparse:
             raise
         raise Instead(largest(tape), recorded.ran) from None
+
+
+def _jacobian(recorded: Recording, leaf: int, wanted: Wanted, target: Target) -> Entries | None:
+    """Straight-line code if it is short or if the function is scalar code, otherwise products of arrays."""
+    tape = recorded.tape
+    value = pipeline.run(tape, inlined=False, once=True)
+    if not is_scalar(value, inlined=False) or len(value) > _UNROLLED * len(tape):
+        plain = unrolled(value, most=_EXPANDED)
+        found = None if plain is None else short_entries(plain, leaf, wanted, registry(), _EXPANDED)
+        if found is not None:
+            return found
+        with contextlib.suppress(YotaError):
+            whole = joined(tape)
+            by, result = tape.types[tape.inputs[leaf].variable], whole.types[whole.outputs[-1]]
+            together = 0 < min(by.size, result.size) * largest(tape) <= _MOST_TOGETHER
+            if together and by.dtype == result.dtype and not by.is_complex:
+                return stacked(whole, leaf, wanted, registry())
+    return straight_line(tape, leaf, wanted, registry(), target)
+
+
+def _hessian(recorded: Recording, leaf: int, wanted: Wanted, target: Target) -> Entries | None:
+    """Straight-line code if it is short, otherwise products with unit vectors, together or one by one."""
+    tape = recorded.tape
+    size = tape.types[tape.inputs[leaf].variable].size
+    if _are_scalar([op for op in tape.ops if op.regions]) and size <= _LONG:
+        return row_by_row(sloped(tape, leaf, registry()), leaf, wanted, registry())
+    value = pipeline.run(tape, inlined=False, once=True)
+    scalar = is_scalar(value, inlined=False)
+    slope = slope_of(value, leaf, registry()) if scalar else None
+    if slope is not None and (len(slope) <= _LONG_CODE or size > _FEW):
+        found = short_entries(slope, leaf, wanted, registry(), _SHORT, _EACH)
+        if found is not None:
+            return found
+    fell_apart = scalar and len(value) > _UNROLLED * len(tape)
+    if (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
+        with contextlib.suppress(YotaError):
+            return stacked(sloped(tape, leaf, registry()), leaf, wanted, registry())
+    if slope is not None and size <= _LONG and target.name != "cuda":
+        return row_by_row(slope, leaf, wanted, registry())
+    if scalar or size <= _FEW:
+        raise Instead(0 if scalar else largest(tape), recorded.ran)
+    return None
 
 
 def _compressed(
@@ -108,7 +142,7 @@ def _by_products(tape: Tape, leaf: int, wanted: Wanted, values: Mapping[int, Any
     """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on."""
     by = tape.inputs[leaf].variable
     _refuse_complex(tape, by)
-    tape = with_slope(tape, leaf, registry()) if wanted.order == 2 else _joined(tape)
+    tape = with_slope(tape, leaf, registry()) if wanted.order == 2 else joined(tape)
     if any(op.regions for op in tape.ops):
         # What no trip hands on becomes array code, whose elements are told apart.
         tape = pipeline.run(tape, inlined=False)
@@ -141,7 +175,7 @@ def _refuse_complex(tape: Tape, by: int) -> None:
         )
 
 
-def _joined(tape: Tape) -> Tape:
+def joined(tape: Tape) -> Tape:
     """The tape with one result; several numbers become a vector."""
     if len(tape.outputs) == 1:
         return tape

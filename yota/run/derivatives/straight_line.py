@@ -25,8 +25,6 @@ _MOST_OPERATIONS = 20_000
 """Largest number of operations of a straight-line Jacobian."""
 _MOST_ENTRIES = 4096
 """Largest number of nonzero entries of a straight-line Jacobian."""
-_SHORT, _EACH = 1000, 3
-"""Operations up to which a Hessian is always straight-line code; and additional operations for each gradient op."""
 _WORTH_A_LOOK = 1.3
 
 
@@ -78,14 +76,19 @@ def entries(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Entrie
     return next(_derived(tape, leaf, wanted, registry, orders), None)
 
 
-def short_hessian(slope: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Entries | None:
-    """The Hessian from the tape of value and gradient; None if products with unit vectors are shorter."""
+def short_entries(
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, longest: int, each: int = 0
+) -> Entries | None:
+    """The entries from a scalar tape of the value, with its gradient for a Hessian; None if they take too long.
+
+    longest, each: the largest number of operations, and how many more for each of the tape.
+    """
 
     def orders(steps: Partials) -> list[str]:
-        most = _SHORT + _EACH * steps.vertices
+        most = longest + each * steps.vertices
         return ["cheapest"] if steps.work("cheapest", most) <= most else []
 
-    return next(_matrices(slope, leaf, wanted, registry, orders), None)
+    return next(_matrices(tape, leaf, wanted, registry, orders), None)
 
 
 def _derived(
