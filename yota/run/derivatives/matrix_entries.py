@@ -44,7 +44,7 @@ _MOST_IN_DENSE = 4_000_000
 _MOST_OPS = 20_000
 _LONG = 512
 """Number of elements above which a few array operations are preferred to scalar code."""
-_EXPANDED = 500
+_EXPANDED, _EXPANDED_IN_C = 500, 2000
 """Largest number of scalar ops, and of operations for their derivatives, to which array code is expanded."""
 _SHORT, _EACH = 1000, 3
 """Operations up to which a Hessian is always straight-line code; and additional operations for each gradient op."""
@@ -86,8 +86,9 @@ def _jacobian(recorded: Recording, leaf: int, wanted: Wanted, target: Target) ->
     tape = recorded.tape
     value = pipeline.run(tape, inlined=False, once=True)
     if not is_scalar(value, inlined=False) or len(value) > _UNROLLED * len(tape):
-        plain = unrolled(value, most=_EXPANDED)
-        found = None if plain is None else short_entries(plain, leaf, wanted, registry(), _EXPANDED)
+        most = _EXPANDED_IN_C if target.name == "c" else _EXPANDED
+        plain = unrolled(value, most=most)
+        found = None if plain is None else short_entries(plain, leaf, wanted, registry(), most)
         if found is not None:
             return found
         with contextlib.suppress(YotaError):
