@@ -84,7 +84,8 @@ class Matrices(Differentiated):
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the derivatives on the tape of a running trace."""
         from yota.run.derivatives.inside import inside
-        from yota.run.derivatives.straight_line import largest, straight_line
+        from yota.run.derivatives.matrix_entries import dense
+        from yota.run.derivatives.straight_line import largest
 
         call = inside(*self.positional(args, kwargs))
         layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
@@ -97,7 +98,7 @@ class Matrices(Differentiated):
                 raise Instead(None)
             how = {"registry": call.trace.registry, "rolls": call.trace.rolls}
             recorded = rolled(self.recorded(call.function, call.plain, layout, forms, **how))
-            found = straight_line(recorded.tape, layout.wanted[0], self.wanted, call.trace.registry, Target())
+            found = dense(recorded, layout.wanted[0], self.wanted, Target(), call.trace.registry)
             if found is None:
                 raise Instead(largest(recorded.tape))
         except Instead as reason:

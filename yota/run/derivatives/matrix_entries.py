@@ -18,7 +18,7 @@ from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.optimize import cse, dce, pipeline
-from yota.rules.registry import registry
+from yota.rules.registry import Registry, registry
 from yota.run.arguments import Arguments
 from yota.run.derivatives.directions import row_by_row, stacked
 from yota.run.derivatives.straight_line import (
@@ -70,7 +70,7 @@ def entries(
     if wanted.sparse or target.effort != "quick":
         found = straight_line(tape, leaf, wanted, registry(), target)
     else:
-        found = (_hessian if wanted.order == 2 else _jacobian)(recorded, leaf, wanted, target)
+        found = dense(recorded, leaf, wanted, target, registry())
     if found is not None:
         return found, {}
     try:
@@ -81,14 +81,19 @@ def entries(
         raise Instead(largest(tape), recorded.ran) from None
 
 
-def _jacobian(recorded: Recording, leaf: int, wanted: Wanted, target: Target) -> Entries | None:
+def dense(recorded: Recording, leaf: int, wanted: Wanted, target: Target, known: Registry) -> Entries | None:
+    """The entries of a matrix of which no zeros are known; None, or `Instead`, if another function computes them."""
+    return (_hessian if wanted.order == 2 else _jacobian)(recorded, leaf, wanted, target, known)
+
+
+def _jacobian(recorded: Recording, leaf: int, wanted: Wanted, target: Target, known: Registry) -> Entries | None:
     """Straight-line code if it is short or if the function is scalar code, otherwise products of arrays."""
     tape = recorded.tape
     value = pipeline.run(tape, inlined=False, once=True)
     if not is_scalar(value, inlined=False) or len(value) > _UNROLLED * len(tape):
         most = _EXPANDED_IN_C if target.name == "c" else _EXPANDED
         plain = unrolled(value, most=most)
-        found = None if plain is None else short_entries(plain, leaf, wanted, registry(), most)
+        found = None if plain is None else short_entries(plain, leaf, wanted, known, most)
         if found is not None:
             return found
         with contextlib.suppress(YotaError):
@@ -96,29 +101,29 @@ def _jacobian(recorded: Recording, leaf: int, wanted: Wanted, target: Target) ->
             by, result = tape.types[tape.inputs[leaf].variable], whole.types[whole.outputs[-1]]
             together = 0 < min(by.size, result.size) * largest(tape) <= _MOST_TOGETHER
             if together and by.dtype == result.dtype and not by.is_complex:
-                return stacked(whole, leaf, wanted, registry())
-    return straight_line(tape, leaf, wanted, registry(), target)
+                return stacked(whole, leaf, wanted, known)
+    return straight_line(tape, leaf, wanted, known, target)
 
 
-def _hessian(recorded: Recording, leaf: int, wanted: Wanted, target: Target) -> Entries | None:
+def _hessian(recorded: Recording, leaf: int, wanted: Wanted, target: Target, known: Registry) -> Entries | None:
     """Straight-line code if it is short, otherwise products with unit vectors, together or one by one."""
     tape = recorded.tape
     size = tape.types[tape.inputs[leaf].variable].size
     if _are_scalar([op for op in tape.ops if op.regions]) and size <= _LONG:
-        return row_by_row(sloped(tape, leaf, registry()), leaf, wanted, registry())
+        return row_by_row(sloped(tape, leaf, known), leaf, wanted, known)
     value = pipeline.run(tape, inlined=False, once=True)
     scalar = is_scalar(value, inlined=False)
-    slope = slope_of(value, leaf, registry()) if scalar else None
+    slope = slope_of(value, leaf, known) if scalar else None
     if slope is not None and (len(slope) <= _LONG_CODE or size > _FEW):
-        found = short_entries(slope, leaf, wanted, registry(), _SHORT, _EACH)
+        found = short_entries(slope, leaf, wanted, known, _SHORT, _EACH)
         if found is not None:
             return found
     fell_apart = scalar and len(value) > _UNROLLED * len(tape)
     if (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
         with contextlib.suppress(YotaError):
-            return stacked(sloped(tape, leaf, registry()), leaf, wanted, registry())
+            return stacked(sloped(tape, leaf, known), leaf, wanted, known)
     if slope is not None and size <= _LONG and target.name != "cuda":
-        return row_by_row(slope, leaf, wanted, registry())
+        return row_by_row(slope, leaf, wanted, known)
     if scalar or size <= _FEW:
         raise Instead(0 if scalar else largest(tape), recorded.ran)
     return None
