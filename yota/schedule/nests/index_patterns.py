@@ -238,9 +238,10 @@ def is_inside(
         return False
     if op.primitive is PLACES:
         return bool(op.keyword("extent") == extent)
-    found, type = op.semantics.positions, types[op.operands[0]]
+    found = op.semantics.positions
     if found in (Positions.NONE, Positions.BETWEEN):
         return False
+    type = types[op.operands[0]]
     if found == Positions.SORTED:
         return at_most(types[op.result].shape[op.keyword("axis")], extent)
     return all(at_most(each, extent) for each in ((type.size,) if found == Positions.TRUE else type.shape))
