@@ -210,6 +210,21 @@ def test_tolerances_have_no_derivative(name):
     assert found[1] == 0.0
 
 
+@pytest.mark.parametrize("name", ["cg", "gmres"])
+def test_second_derivatives_solve_for_several_right_hand_sides(name):
+    matrix = scipy.sparse.csc_array(np.array([[4.0, 1.0], [1.0, 3.0]]))
+
+    def loss(p, solve):
+        return np.sum(solve(matrix * p[0] + scipy.sparse.eye_array(2) * p[1], np.array([1.0, 2.0]) * p[1]) ** 2)
+
+    p = np.array([1.1, 0.9])
+    found = yota.hessian(lambda p: loss(p, lambda A, b: getattr(scipy.sparse.linalg, name)(A, b, rtol=1e-13)[0]))(p)
+    slope = yota.gradient(lambda p: loss(p, scipy.sparse.linalg.spsolve))
+    steps = 1e-4 * np.eye(2)
+    expected = [(slope(p + step) - slope(p - step)) / 2e-4 for step in steps]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
 def test_code_that_relies_on_what_solve_triangular_overwrites():
     def loss(a, b):
         work = np.array(b)
