@@ -60,27 +60,45 @@ total(double sum, double rest)
     return isfinite(sum) ? sum + rest : sum;
 }
 
+static void
+lennard_jones_step0(
+    const ptrdiff_t N,
+    int64_t *restrict one,
+    int64_t *restrict other
+)
+{
+    const int64_t t0 = N - 1;
+    PRAGMA(omp simd)
+    for (ptrdiff_t i = 0; i < N * (N - 1) / 2; i++) {
+        const double t1 = (double)(-i + (N - 2) * (N + 1) / 2);
+        const int64_t t2 = (int64_t)(sqrt(8.0 * t1 + 1.0) * 0.5 - 0.5);
+        const double t3 = (double)t2;
+        one[i] = t0 - (t2 + 1);
+        other[i] = t0 - (int64_t)(t1 - t3 * (t3 + 1.0) * 0.5);
+    }
+}
+
 /* squared = np.sum((x[one] - x[other]) ** 2, axis=1) */
 /* attraction = (sigma**2 / squared) ** 3 */
 /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
 static void
-lennard_jones_step0(
+lennard_jones_step1(
     const ptrdiff_t N,
     const double *restrict x,
     const double sigma,
     const int64_t *restrict one,
     const int64_t *restrict other,
-    double *restrict v19
+    double *restrict v39
 )
 {
-    *v19 = 0.0;
+    *v39 = 0.0;
     /* attraction = (sigma**2 / squared) ** 3 */
     const double t0 = square(sigma);
-    double v19_sum = 0.0, v19_sum_rest = 0.0;
+    double v39_sum = 0.0, v39_sum_rest = 0.0;
     for (ptrdiff_t block = 0; block < N * (N - 1) / 2; block += 128) {
         const ptrdiff_t end = block + 128 < N * (N - 1) / 2 ? block + 128 : N * (N - 1) / 2;
-        double v19_sum_part = 0.0;
-        PRAGMA(omp simd reduction(+ : v19_sum_part))
+        double v39_sum_part = 0.0;
+        PRAGMA(omp simd reduction(+ : v39_sum_part))
         for (ptrdiff_t i = block; i < end; i++) {
             const int64_t one_i = one[i];
             const int64_t other_i = other[i];
@@ -90,22 +108,22 @@ lennard_jones_step0(
             /* attraction = (sigma**2 / squared) ** 3 */
             const double t3 = t0 / (square(x[3 * one_i] - x[3 * other_i]) + t1 + t2);
             const double attraction = square(t3) * t3;
-            v19_sum_part += square(attraction) - attraction;
+            v39_sum_part += square(attraction) - attraction;
         }
-        add_to(&v19_sum, &v19_sum_rest, v19_sum_part);
+        add_to(&v39_sum, &v39_sum_rest, v39_sum_part);
     }
-    *v19 = total(v19_sum, v19_sum_rest);
+    *v39 = total(v39_sum, v39_sum_rest);
 }
 
 /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
 static void
-lennard_jones_step1(
+lennard_jones_step2(
     const double epsilon,
-    const double v19,
+    const double v39,
     double *restrict value
 )
 {
-    *value = 4.0 * epsilon * v19;
+    *value = 4.0 * epsilon * v39;
 }
 
 int
@@ -124,23 +142,14 @@ lennard_jones(
         return -1;
     int64_t *const one = malloc((size_t)(N * (N - 1) / 2) * sizeof *one + 1);
     int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
-    double v19;
+    double v39;
     int status = -1;
     if (one == NULL || other == NULL)
         goto done;
     status = 0;
-    {
-        ptrdiff_t at = 0;
-        for (ptrdiff_t row = 0; row < N; row++) {
-            for (ptrdiff_t column = row + 1; column < N; column++) {
-                one[at] = row;
-                other[at] = column;
-                at += 1;
-            }
-        }
-    }
-    lennard_jones_step0(N, x, sigma, one, other, &v19);
-    lennard_jones_step1(epsilon, v19, value);
+    lennard_jones_step0(N, one, other);
+    lennard_jones_step1(N, x, sigma, one, other, &v39);
+    lennard_jones_step2(epsilon, v39, value);
 
 done:
     free(one);
@@ -148,44 +157,62 @@ done:
     return status;
 }
 
+static void
+lennard_jones_value_and_gradient_step0(
+    const ptrdiff_t N,
+    int64_t *restrict one,
+    int64_t *restrict other
+)
+{
+    const int64_t t0 = N - 1;
+    PRAGMA(omp simd)
+    for (ptrdiff_t i = 0; i < N * (N - 1) / 2; i++) {
+        const double t1 = (double)(-i + (N - 2) * (N + 1) / 2);
+        const int64_t t2 = (int64_t)(sqrt(8.0 * t1 + 1.0) * 0.5 - 0.5);
+        const double t3 = (double)t2;
+        one[i] = t0 - (t2 + 1);
+        other[i] = t0 - (int64_t)(t1 - t3 * (t3 + 1.0) * 0.5);
+    }
+}
+
 /* squared = np.sum((x[one] - x[other]) ** 2, axis=1) */
 /* attraction = (sigma**2 / squared) ** 3 */
 /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
 static void
-lennard_jones_value_and_gradient_step0(
+lennard_jones_value_and_gradient_step1(
     const ptrdiff_t N,
     const double *restrict x,
     const double epsilon,
     const double sigma,
     const int64_t *restrict one,
     const int64_t *restrict other,
-    double *restrict v19,
-    double *restrict v31,
-    double *restrict v43,
-    double *restrict v44
+    double *restrict v39,
+    double *restrict v51,
+    double *restrict v63,
+    double *restrict v64
 )
 {
-    *v19 = 0.0;
-    *v31 = 0.0;
-    memset(v43, 0, (size_t)(3 * N) * sizeof *v43);
-    memset(v44, 0, (size_t)(3 * N) * sizeof *v44);
+    *v39 = 0.0;
+    *v51 = 0.0;
+    memset(v63, 0, (size_t)(3 * N) * sizeof *v63);
+    memset(v64, 0, (size_t)(3 * N) * sizeof *v64);
     /* attraction = (sigma**2 / squared) ** 3 */
     const double t0 = square(sigma);
     /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
     const double t1 = 4.0 * epsilon;
-    double v19_sum = 0.0, v19_sum_rest = 0.0;
-    double v31_sum = 0.0, v31_sum_rest = 0.0;
+    double v39_sum = 0.0, v39_sum_rest = 0.0;
+    double v51_sum = 0.0, v51_sum_rest = 0.0;
     for (ptrdiff_t block = 0; block < N * (N - 1) / 2; block += 128) {
         const ptrdiff_t end = block + 128 < N * (N - 1) / 2 ? block + 128 : N * (N - 1) / 2;
-        double v19_sum_part = 0.0;
-        double v31_sum_part = 0.0;
-        double v43_held[128];
-        double v43_held_1[128];
-        double v43_held_2[128];
-        double v44_held[128];
-        double v44_held_1[128];
-        double v44_held_2[128];
-        PRAGMA(omp simd reduction(+ : v19_sum_part, v31_sum_part))
+        double v39_sum_part = 0.0;
+        double v51_sum_part = 0.0;
+        double v63_held[128];
+        double v63_held_1[128];
+        double v63_held_2[128];
+        double v64_held[128];
+        double v64_held_1[128];
+        double v64_held_2[128];
+        PRAGMA(omp simd reduction(+ : v39_sum_part, v51_sum_part))
         for (ptrdiff_t i = block; i < end; i++) {
             const int64_t one_i = one[i];
             const int64_t other_i = other[i];
@@ -207,59 +234,59 @@ lennard_jones_value_and_gradient_step0(
             const double t9 = d_squared * (2.0 * t2);
             const double t10 = d_squared * (2.0 * t3);
             const double t11 = d_squared * (2.0 * t4);
-            v19_sum_part += square(attraction) - attraction;
-            v31_sum_part += t8 / squared;
-            v43_held[i - block] = -t9;
-            v43_held_1[i - block] = -t10;
-            v43_held_2[i - block] = -t11;
-            v44_held[i - block] = t9;
-            v44_held_1[i - block] = t10;
-            v44_held_2[i - block] = t11;
+            v39_sum_part += square(attraction) - attraction;
+            v51_sum_part += t8 / squared;
+            v63_held[i - block] = -t9;
+            v63_held_1[i - block] = -t10;
+            v63_held_2[i - block] = -t11;
+            v64_held[i - block] = t9;
+            v64_held_1[i - block] = t10;
+            v64_held_2[i - block] = t11;
         }
         for (ptrdiff_t i = block; i < end; i++) {
-            v43[3 * other[i]] += v43_held[i - block];
-            v43[3 * other[i] + 1] += v43_held_1[i - block];
-            v43[3 * other[i] + 2] += v43_held_2[i - block];
-            v44[3 * one[i]] += v44_held[i - block];
-            v44[3 * one[i] + 1] += v44_held_1[i - block];
-            v44[3 * one[i] + 2] += v44_held_2[i - block];
+            v63[3 * other[i]] += v63_held[i - block];
+            v63[3 * other[i] + 1] += v63_held_1[i - block];
+            v63[3 * other[i] + 2] += v63_held_2[i - block];
+            v64[3 * one[i]] += v64_held[i - block];
+            v64[3 * one[i] + 1] += v64_held_1[i - block];
+            v64[3 * one[i] + 2] += v64_held_2[i - block];
         }
-        add_to(&v19_sum, &v19_sum_rest, v19_sum_part);
-        add_to(&v31_sum, &v31_sum_rest, v31_sum_part);
+        add_to(&v39_sum, &v39_sum_rest, v39_sum_part);
+        add_to(&v51_sum, &v51_sum_rest, v51_sum_part);
     }
-    *v19 = total(v19_sum, v19_sum_rest);
-    *v31 = total(v31_sum, v31_sum_rest);
+    *v39 = total(v39_sum, v39_sum_rest);
+    *v51 = total(v51_sum, v51_sum_rest);
 }
 
 /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
 /* attraction = (sigma**2 / squared) ** 3 */
 static void
-lennard_jones_value_and_gradient_step1(
+lennard_jones_value_and_gradient_step2(
     const double epsilon,
     const double sigma,
-    const double v19,
-    const double v31,
+    const double v39,
+    const double v51,
     double *restrict value,
     double *restrict d_epsilon,
     double *restrict d_sigma
 )
 {
-    *value = 4.0 * epsilon * v19;
-    *d_epsilon = v19 * 4.0;
-    *d_sigma = v31 * (2.0 * sigma);
+    *value = 4.0 * epsilon * v39;
+    *d_epsilon = v39 * 4.0;
+    *d_sigma = v51 * (2.0 * sigma);
 }
 
 static void
-lennard_jones_value_and_gradient_step2(
+lennard_jones_value_and_gradient_step3(
     const ptrdiff_t N,
-    const double *restrict v43,
-    const double *restrict v44,
+    const double *restrict v63,
+    const double *restrict v64,
     double *restrict d_x
 )
 {
     PRAGMA(omp simd)
     for (ptrdiff_t j = 0; j < 3 * N; j++) {
-        d_x[j] = v43[j] + v44[j];
+        d_x[j] = v63[j] + v64[j];
     }
 }
 
@@ -282,35 +309,26 @@ lennard_jones_value_and_gradient(
         return -1;
     int64_t *const one = malloc((size_t)(N * (N - 1) / 2) * sizeof *one + 1);
     int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
-    double v19;
-    double v31;
-    double *const v43 = malloc((size_t)(3 * N) * sizeof *v43);
-    double *const v44 = malloc((size_t)(3 * N) * sizeof *v44);
+    double v39;
+    double v51;
+    double *const v63 = malloc((size_t)(3 * N) * sizeof *v63);
+    double *const v64 = malloc((size_t)(3 * N) * sizeof *v64);
     int status = -1;
-    if (one == NULL || other == NULL || v43 == NULL || v44 == NULL)
+    if (one == NULL || other == NULL || v63 == NULL || v64 == NULL)
         goto done;
     status = 0;
-    {
-        ptrdiff_t at = 0;
-        for (ptrdiff_t row = 0; row < N; row++) {
-            for (ptrdiff_t column = row + 1; column < N; column++) {
-                one[at] = row;
-                other[at] = column;
-                at += 1;
-            }
-        }
-    }
-    lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, one, other, &v19, &v31,
-        v43, v44);
-    lennard_jones_value_and_gradient_step1(epsilon, sigma, v19, v31, value,
+    lennard_jones_value_and_gradient_step0(N, one, other);
+    lennard_jones_value_and_gradient_step1(N, x, epsilon, sigma, one, other, &v39, &v51,
+        v63, v64);
+    lennard_jones_value_and_gradient_step2(epsilon, sigma, v39, v51, value,
         gradient_epsilon, gradient_sigma);
-    lennard_jones_value_and_gradient_step2(N, v43, v44, gradient_x);
+    lennard_jones_value_and_gradient_step3(N, v63, v64, gradient_x);
 
 done:
     free(one);
     free(other);
-    free(v43);
-    free(v44);
+    free(v63);
+    free(v64);
     return status;
 }
 

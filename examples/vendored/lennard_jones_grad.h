@@ -16,7 +16,7 @@
  *     x = float64[N,3]
  *     epsilon = float
  *     sigma = float
- *     rules 011aafde9f410c3a
+ *     rules b01204a9379803eb
  *     source 87e5072a0b7ed07b
  *
  * Arrays are in C order without gaps. Results overlap neither arguments nor one another. Nothing is kept between
@@ -46,7 +46,7 @@ extern "C" {
  *     sigma    in  double
  *     value    out  double
  *
- * Operations: 4 square, 3 multiply, 2 subtract, 2 sum, 1 divide.
+ * Operations: 7 multiply, 6 subtract, 4 square, 3 add, 2 positions, 2 sum, 1 divide, 1 sqrt.
  */
 int lennard_jones(
     ptrdiff_t N,
@@ -67,7 +67,8 @@ int lennard_jones(
  *     gradient_epsilon  out  double; gradient by epsilon
  *     gradient_sigma    out  double; gradient by sigma
  *
- * Operations: 12 multiply, 4 square, 3 divide, 3 subtract, 3 sum, 2 add, 2 negative.
+ * Operations: 16 multiply, 7 subtract, 5 add, 4 square, 3 divide, 3 sum, 2 negative, 2
+ * positions, 1 sqrt.
  */
 int lennard_jones_value_and_gradient(
     ptrdiff_t N,
