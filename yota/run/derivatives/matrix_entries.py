@@ -30,6 +30,7 @@ from yota.run.derivatives.straight_line import (
     straight_line,
     with_slope,
 )
+from yota.run.derivatives.straight_line import entries as scalar_entries
 from yota.run.gradient_layout import Wanted
 from yota.run.scalar_code import unrolled
 from yota.run.specialise import Instead, Target
@@ -89,19 +90,21 @@ def dense(recorded: Recording, leaf: int, wanted: Wanted, target: Target, known:
 def _jacobian(recorded: Recording, leaf: int, wanted: Wanted, target: Target, known: Registry) -> Entries | None:
     """Straight-line code if it is short or if the function is scalar code, otherwise products of arrays."""
     tape = recorded.tape
-    value = pipeline.run(tape, inlined=False, once=True)
-    if not is_scalar(value, inlined=False) or len(value) > _UNROLLED * len(tape):
-        most = _EXPANDED_IN_C if target.name == "c" else _EXPANDED
-        plain = unrolled(value, most=most)
-        found = None if plain is None else short_entries(plain, leaf, wanted, known, most)
-        if found is not None:
-            return found
-        with contextlib.suppress(YotaError):
-            whole = joined(tape)
-            by, result = tape.types[tape.inputs[leaf].variable], whole.types[whole.outputs[-1]]
-            together = 0 < min(by.size, result.size) * largest(tape) <= _MOST_TOGETHER
-            if together and by.dtype == result.dtype and not by.is_complex:
-                return stacked(whole, leaf, wanted, known)
+    value = pipeline.run(tape, inlined=False)
+    scalar = is_scalar(value, inlined=False)
+    if scalar and len(value) <= _UNROLLED * len(tape):
+        return scalar_entries(value, leaf, wanted, known)
+    most = _EXPANDED_IN_C if target.name == "c" else _EXPANDED
+    plain = value if scalar else unrolled(value, most=most)
+    found = None if plain is None else short_entries(plain, leaf, wanted, known, most)
+    if found is not None:
+        return found
+    with contextlib.suppress(YotaError):
+        whole = joined(tape)
+        by, result = tape.types[tape.inputs[leaf].variable], whole.types[whole.outputs[-1]]
+        together = 0 < min(by.size, result.size) * largest(tape) <= _MOST_TOGETHER
+        if together and by.dtype == result.dtype and not by.is_complex:
+            return stacked(whole, leaf, wanted, known)
     return straight_line(tape, leaf, wanted, known, target)
 
 
