@@ -15,7 +15,9 @@ import pytest
 
 import yota
 from tests.tracing.styles import HELPER, STYLES
+from yota.rules.registry import registry
 from yota.tracing import patching as places
+from yota.tracing.intercept import interceptions
 from yota.tracing.namespace import prepared
 
 NAMES = re.findall(r"^(?:def )?(by_\w+)", STYLES, re.MULTILINE)
@@ -154,7 +156,7 @@ def test_installed_code_is_followed_once(folder):
     while loaded != len(sys.modules):  # the first times load modules of yota's
         loaded = len(sys.modules)
         yota.trace(lambda a, b: styles.by_name(a, b), A, B)
-    known = prepared().packages["formulas"]
+    known = prepared(interceptions(registry().user_targets())[0]).packages["formulas"]
     seen, patches = len(known._seen), len(known.patches)
     assert patches and styles.by_name.__globals__["log"] is math.log
     _, tape = yota.trace(lambda a, b: styles.by_name(a, b), A, B)

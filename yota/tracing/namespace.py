@@ -166,7 +166,12 @@ def _replacements() -> list[tuple[Any, str, Any]]:
 def prepared(own: Mapping[int, Any] | None = None) -> Installed:
     """Recording forms of libraries and ``own`` ones, and the names in installed packages that are to hold them."""
     known = _standard(len(sys.modules), sys.modules.get("cupy"))[1]
-    return Installed({**known.forms, **own}, known.of_scipy) if own else known
+    return _extended(known, tuple(own.items())) if own else known
+
+
+@functools.lru_cache(4)
+def _extended(known: Installed, own: tuple[tuple[int, Any], ...]) -> Installed:
+    return Installed({**known.forms, **dict(own)}, known.of_scipy)
 
 
 @functools.lru_cache(4)
