@@ -15,6 +15,7 @@ import pytest
 import yota
 from yota import errors
 from yota.api.update import update
+from yota.marks import MISSING
 from yota.structures import flatten, is_leaf, rebuild
 
 Pair = namedtuple("Pair", "a b")
@@ -88,6 +89,28 @@ def test_rebuild_and_update(structure, paths):
     moved = update(copy, dict.fromkeys(paths, 1.0), lambda x, g: x - g)
     for before, after in zip(flatten(structure), flatten(moved), strict=True):
         np.testing.assert_array_equal(before[1], after[1])
+
+
+@pytest.mark.parametrize(("structure", "paths"), SHAPES, ids=[type(s).__name__ for s, _ in SHAPES])
+def test_later_calls_enter_by_generated_code(structure, paths):
+    fg = yota.value_and_grad(total)
+    first, _ = fg(structure), fg(structure)
+    found = fg.latest((structure,))
+    assert found is not MISSING and found[0] == first[0] and set(found[1]) == paths
+
+
+def test_equal_keys_of_other_types_are_other_keys():
+    fg = yota.value_and_grad(lambda d: sum(np.sum(part) * (2 if type(key) is bool else 1) for key, part in d.items()))
+    assert [fg({key: W})[0] for key in (1, True, 1, 1.0)] == [3.0, 6.0, 3.0, 3.0]
+
+
+def test_a_slot_that_loses_its_value_is_seen():
+    slotted = Slotted(W)
+    fg = yota.value_and_grad(lambda each: np.sum(each.w) if hasattr(each, "w") else 0.0 * each.other)
+    assert [fg(slotted)[0], fg(slotted)[0]] == [3.0, 3.0]
+    del slotted.w
+    with pytest.raises(errors.ArgumentError, match="nothing to differentiate by"):
+        fg(slotted)
 
 
 def test_update_rebinds_in_place_where_it_can():

@@ -129,19 +129,24 @@ def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) 
             found.append(names.index(each))
         else:
             if not -visible <= each < visible:
-                raise ArgumentError(
-                    f"wrt={each} is out of range: {name_of(function)} was called with {visible} arguments"
-                )
+                raise _absent(function, each, visible, hidden)
             found.append(each % visible + hidden)
     return tuple(found)
 
 
+def _absent(function: Callable[..., Any], wrt: int, visible: int, hidden: int) -> ArgumentError:
+    known = parameters_of(function).items()
+    names = [name for name, each in known if each.kind <= each.POSITIONAL_OR_KEYWORD][hidden:]
+    if 0 <= wrt < len(names):
+        return _unknown(function, names[wrt], names)
+    return ArgumentError(f"wrt={wrt} is out of range: {name_of(function)} was called with {visible} arguments")
+
+
 def _unknown(function: Callable[..., Any], wrt: str, names: Sequence[str]) -> ArgumentError:
-    if wrt in parameters_of(function):
-        return ArgumentError(
-            f"wrt={wrt!r} of {name_of(function)} was left to its default, which is part of the function; pass it: "
-            f"{wrt}=..."
-        )
+    known = parameters_of(function).get(wrt)
+    if known is not None:
+        why = "is missing" if known.default is known.empty else "was left to its default, which is part of the function"
+        return ArgumentError(f"wrt={wrt!r} of {name_of(function)} {why}; pass it: {wrt}=...")
     return ArgumentError(f"wrt={wrt!r} is no argument of {name_of(function)}; it has {', '.join(names)}")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import operator
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ _MOST = 400
 _MOST_DEPTH = 20
 _MANY_ARRAYS = 4
 """Smallest number of arrays to check, in arguments and captured data, for which checks are compiled in C."""
+_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
 _GET: Any = object.__getattribute__
 STATIC = (int, bool, str, bytes, type(None))
 """Types of values for each of which there is code of its own."""
@@ -93,17 +95,22 @@ class _Writer:
                 # The object may get attributes later.
                 self._step("object", name, self.object(kind), self.object([]))
             return
-        names = {key: f"x{next(self.serial)}" for key, _ in parts} if all(type(key) is str for key, _ in parts) else {}
+        names = {key: f"x{next(self.serial)}" for key, _ in parts if type(key) in (str, int)}
         if (isinstance(value, tuple) and kind.__iter__ is tuple.__iter__) or kind is list:
             held = tuple(f"x{next(self.serial)}" for _ in parts)
             self._step("sequence", name, self.object(kind), "", held)
-        elif kind is dict and len(names) == len(parts):
+        elif kind in _DICTS and len(names) == len(parts):
             held = tuple(names.values())
+            if any(type(key) is int for key in names):  # equal keys of other types may have other meanings
+                self._step("keys", name, self.object(type), self.object(list(map(type, value))))
             self._step("dict", name, self.object(kind), self.object(list(value)), held)
         elif has_attributes(value) and _is_simple(value) and set(value.__dict__) == set(names):
             held = tuple(names.values())
             ordered = tuple(names[each] for each in value.__dict__)
             self._step("object", name, self.object(kind), self.object(list(value.__dict__)), ordered)
+        elif names and has_attributes(value) and _has_only_slots(value, names):
+            held = tuple(names.values())
+            self._step("slots", name, self.object(kind), self.object(operator.attrgetter(*names)), held)
         else:
             raise _UnknownError
         for inner, (_, part) in zip(held, parts, strict=True):
@@ -120,8 +127,19 @@ def _is_simple(value: Any) -> bool:
     return (
         type(own) is dict
         and not slots_of(value)
-        and kind.__getattribute__ is _GET
+        and (kind.__getattribute__ is _GET or kind is types.SimpleNamespace)
         and not any(hasattr(getattr(kind, name, None), "__set__") for name in own)
+    )
+
+
+def _has_only_slots(value: Any, names: Collection[str]) -> bool:
+    """Whether an object keeps its attributes in slots alone, all of which have values."""
+    kind: Any = type(value)
+    return (
+        not hasattr(value, "__dict__")
+        and set(slots_of(value)) == set(names)
+        and kind.__getattribute__ is _GET
+        and all(type(getattr(kind, name)) is types.MemberDescriptorType for name in names)
     )
 
 
