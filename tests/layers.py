@@ -13,7 +13,9 @@ PACKAGE = ROOT / "yota"
 # From the lowest layer to the highest: a file imports its own layer and those before it. The longest prefix counts.
 LAYERS = (
     *("errors", "_resources", "marks", "structures", "settings", "ir", "rules", "tracing", "tracing/captured"),
-    *("optimize", "transform", "schedule", "emit", "run/machine", "run", "run/derivatives", "solvers", "package"),
+    # The private cache keeps compiled templates.
+    *("optimize", "transform", "schedule", "run/machine/signals", "run/machine/store", "emit"),
+    *("run/machine", "run", "run/derivatives", "solvers", "package"),
     *("api", "rules/proof", "interop", "distributed", "export", "testing", "tools", "tape_methods"),
     *("__main__", "__init__"),
 )

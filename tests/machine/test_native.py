@@ -12,11 +12,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import numpy as np
 import pytest
 
 import yota
 from tests.emit.compiled import needs_compiler
+from yota.emit import render as render_module
 from yota.errors import CodegenError, CompilerError
 from yota.run.machine import compiler, native, signals, store
 from yota.run.machine.c_dispatch import Form, offer, quick
@@ -410,6 +412,26 @@ def test_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", homeless)
     assert store.folder().name.startswith("yota-")
+
+
+def test_templates_are_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    whole = jinja2.Environment.compile
+
+    def compile(self: jinja2.Environment, source: str, *rest: Any) -> Any:
+        compiled.append(source)
+        return whole(self, source, *rest)
+
+    monkeypatch.setattr(jinja2.Environment, "compile", compile)
+    texts = []
+    for harm in (False, False, True):
+        for file in (cache / "templates").glob("*") if harm else ():
+            file.write_text(file.read_text()[:-5])
+        render_module._environment.cache_clear()
+        texts.append(render_module.render("c/keeper.c.jinja"))
+    render_module._environment.cache_clear()
+    assert len(set(texts)) == 1
+    assert len(compiled) == 2
 
 
 @needs_compiler

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from yota.emit.render import rendered
 from yota.errors import StaleTapeError
 from yota.marks import MISSING
 from yota.run.machine.background import Later
 from yota.run.machine.c_dispatch import Form, guarded
 from yota.run.machine.python import made
-from yota.run.machine.store import rendered
 from yota.run.specialise import Specialisation
 from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
 from yota.tracing.captured.checks import Check

@@ -171,6 +171,6 @@ def _dispatcher() -> Any:
 
 
 def _text() -> str:
-    from yota.run.machine.store import rendered
+    from yota.emit.render import rendered
 
     return rendered("c/dispatcher.c.jinja", checks=_CHECKS, parts=_RESULT_PARTS, most=MOST_PARTS)

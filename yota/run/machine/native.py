@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.emit.render import template_text
+from yota.emit.render import rendered, template_text
 from yota.errors import CodegenError, CompilerError
 from yota.run.machine.signals import warn_once
 from yota.run.machine.store import Store, digest_of, folder, processor
@@ -119,8 +119,6 @@ def load(source: c.Source) -> Callable[..., Any]:
 @functools.cache
 def _keeper() -> ModuleType:
     """The module that allocates large arrays for the others and reuses freed memory."""
-    from yota.run.machine.store import rendered
-
     return build(rendered("c/keeper.c.jinja"))
 
 

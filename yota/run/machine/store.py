@@ -14,9 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
-from yota.emit.render import render, template_text
 from yota.errors import CodegenError
 from yota.run.machine.signals import warn_once
 from yota.settings import settings
@@ -62,7 +60,7 @@ def digest_of(parts: Iterable[str]) -> str:
 class Store:
     """Files in one folder, each with a digest of its content.
 
-    path: the folder, created if missing. If it is not writable or belongs to another user, files are kept for this
+    path: the folder, created if missing, as is its parent. If it is not writable or belongs to another user, files are kept for this
         process only.
     Raises CodegenError if others may write to the folder, or it is a symbolic link.
     """
@@ -70,7 +68,8 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         with contextlib.suppress(OSError):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for each in (path.parent, path):
+                each.mkdir(mode=0o700, parents=True, exist_ok=True)
         refusal = _refusal(path)
         if refusal:
             raise CodegenError(f"compiled code is not stored in {path}: {refusal}")
@@ -265,15 +264,6 @@ def _is_private(place: Path) -> bool:
     if _MINE is None:
         return True
     return state.st_uid == _MINE and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def rendered(template: str, **data: Any) -> str:
-    """The result of `render`; the key of ``data`` is its representation."""
-    try:
-        kept = Store(folder() / "texts")
-    except CodegenError:
-        return render(template, **data)
-    return kept.note(digest_of([template_text(template), repr(data)]), lambda: render(template, **data))
 
 
 class Proofs:
