@@ -60,8 +60,8 @@ def digest_of(parts: Iterable[str]) -> str:
 class Store:
     """Files in one folder, each with a digest of its content.
 
-    path: the folder, created if missing, as is its parent. If it is not writable or belongs to another user, files are kept for this
-        process only.
+    path: the folder, created with its parent if missing. If it is not writable or belongs to another user, files are
+        kept for this process only.
     Raises CodegenError if others may write to the folder, or it is a symbolic link.
     """
 
