@@ -52,7 +52,8 @@ CASES = [
 
 
 def gradient_at(found: Sized, size: dict[str, int]) -> list[Any]:
-    tape, varying = found.gradient
+    adjoints, varying = found.derived("gradient")
+    tape = adjoints.tape
     leaves = [leaf.value for leaf in found.subjects[0].call.arguments(size)[1].leaves]
     given = [*leaves, *(evaluated(each.text, size) for each in varying)]
     inputs = {entry.variable: value for entry, value in zip(tape.inputs, given, strict=True)}
@@ -99,8 +100,8 @@ def test_a_gradient_that_differences_do_not_confirm_is_no_oracle(monkeypatch: py
     found = sized(call_of(windows, CASES[0][1]), None)
     function, arguments = found.subjects[0].call.arguments({"N": 9})
     assert size_checks._confirmed(found, function, arguments, {"N": 9}) is not None
-    slopes = size_checks._slopes
-    monkeypatch.setattr(size_checks, "_slopes", lambda *given: [each * (1 + 1e-3) for each in slopes(*given)])
+    slopes = size_checks.slopes_of
+    monkeypatch.setattr(size_checks, "slopes_of", lambda *given: [each * (1 + 1e-3) for each in slopes(*given)])
     assert size_checks._confirmed(found, function, arguments, {"N": 9}) is None
 
 

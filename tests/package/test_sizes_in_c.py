@@ -74,6 +74,15 @@ def pairs(X):
     return np.sum(at * np.sqrt(1 + np.sum((X[row] - X[column]) ** 2, axis=1)))
 
 
+def remainders(x):
+    return x[0] * (len(x) % 3) + np.sum(x[np.arange(len(x)) - 1] * x)
+
+
+def antidiagonal(A):
+    n = len(A)
+    return np.sum(A[np.arange(n), n - 1 - np.arange(n)] ** 2)
+
+
 def decided(x, scale):
     if scale > 0:
         return scale * np.sum(np.tanh(x) ** 2)
@@ -126,6 +135,8 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     (windowed, {"x": "float64[N]"}, [(1,), (2,), (65,)]),
     (likelihood, {"mu": "float", "x": "float64[N]"}, [(1,), (300,)]),
     (ends, {"x": "float64[N]"}, [(2,), (3,), (200,)]),
+    (remainders, {"x": "float64[N]"}, [(1,), (2,), (3,), (70,)]),
+    (antidiagonal, {"A": "float64[N,N]"}, [(1,), (2,), (3,), (20,)]),
     (padded, {"x": "float64[N]"}, [(4,), (50,)]),
     (pairs, {"X": "float64[N,3]"}, [(2,), (40,)]),
     (decided, {"x": "float32[N]", "scale": "float"}, [(1,), (300,)]),

@@ -53,6 +53,11 @@ def every_other(x):
     return np.sum(x[np.arange(len(x))[::2]] ** 2) * (len(x) // 2 + 1)
 
 
+def before(x):
+    """Positions that come from sizes count from the end too."""
+    return x[0] * (len(x) % 3) + np.sum(x[np.arange(len(x)) - 1] * x)
+
+
 def ridge(A, start):
     back = np.arange(len(start))[::-1]
     return np.sum((A + 0.1 * np.eye(len(A))) ** 2) * start[back][0] + np.sum(np.tri(len(A)) * A)
@@ -82,6 +87,7 @@ CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (gridded, {"x": "float64[N]"}, [(1,), (2,), (700,)]),
     (every_other, {"x": "float64[N]"}, [(1,), (2,), (701,)]),
     (pairs, {"X": "float64[N,3]"}, [(1,), (9,)]),
+    (before, {"x": "float64[N]"}, [(1,), (2,), (300,)]),
     (ridge, {"A": "float64[N,N]", "start": "float64[M]"}, [(1, 1), (3, 7), (40, 300)]),
     (by_columns, {"X": "float64[N,M]"}, [(1, 1), (2, 3), (30, 200)]),
     (scaled, {"x": "float64[N]"}, [(1,), (2,), (700,)]),

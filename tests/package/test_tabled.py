@@ -15,6 +15,7 @@ import pytest
 from scipy import special
 
 import yota
+from tests.package.test_sizes_in_c import antidiagonal, remainders
 from yota.emit.c.statements import OUT_OF_BOUNDS, WRONG_SIZES
 from yota.emit.language import tabled
 from yota.errors import ArgumentError, CodegenError
@@ -244,6 +245,8 @@ SIZED: list[tuple[Callable[..., Any], dict[str, str], tuple[int, ...], tuple[tup
     (linear, {"A": "float64[N,M]", "x": "float64[M]"}, (5, 9), ((5, 9), (9,))),
     (numbered, {"x": "float64[N]"}, (7,), ((7,),)),
     (tabular, {"A": "float64[N,M]"}, (4, 7), ((4, 7),)),
+    (remainders, {"x": "float64[N]"}, (7,), ((7,),)),
+    (antidiagonal, {"A": "float64[N,N]"}, (1,), ((1, 1),)),
 ]
 
 

@@ -177,9 +177,9 @@ def _proved(
     if flat.dimensions():
         found = sized(flat, wrt, strict=strict, few=few)
         found = replace(found, is_checked=is_checked, least={**found.least, **(least or {})})
-    subjects = found.subjects if found else (subject_of(flat, wrt),)
-    writer = FunctionWriter(title, summary(call.function), found, subjects, name_of_rest(call), strict)
-    writer.fill(request.wanted, self_test=request.self_test)
+    subject = found.function[0] if found else subject_of(flat, wrt)
+    writer = FunctionWriter(title, summary(call.function), subject, found, name_of_rest(call), strict)
+    writer.fill(request.ordered, self_test=request.self_test)
     notes = renamed(request.wish, title, {each.name: each.source for each in writer.parameters}, "module")
     text = assembled(writer, request)
     for ranked in [call.with_axes(axes(count)) for count in _RANKS] if call.open else [call]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from yota.emit.names import Names
 from yota.emit.numpy_literals import dtype_text
@@ -18,13 +16,14 @@ from yota.ir.specs import REST
 from yota.ir.tape import Guard, Tape
 from yota.ir.types import TensorType
 from yota.package.python_kernel import Kernel, SelfTest, complex_kernel, kernel_of, self_test_of, sized_kernel
-from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
-from yota.package.signature import Parameter, class_name, described, hint, parameters
+from yota.package.recorded_matrices import Derivative, Recording, recorded
+from yota.package.signature import Parameter, class_name, described, hint, parameters, shape_of
 from yota.package.size_recordings import Sized
 from yota.package.subject import Subject
 from yota.package.varying import Constants, Varying
 from yota.rules.registry import registry
 from yota.run.scalar_code import short_gradient, short_value
+from yota.transform.reverse.backward import Adjoints
 
 _COLUMNS = 76
 _Shape = Sequence[int | str]
@@ -54,18 +53,15 @@ class FunctionWriter:
     """Writes the functions of one module, and holds all that its text is put together from.
 
     summary: what the user's docstring says first; empty if nothing.
-    found: the function at several sizes, where sizes have names.
-    subjects: the recorded function, at its only size or at each.
+    subject: the recorded function.
+    found: the function at several sizes, where sizes have names; then ``subject`` is for all of them.
     rest: the size that is the number of elements in further axes; empty if there are none.
     tapes, guards: what functions were made from, and decisions that they check.
     """
 
-    def __init__(
-        self, name: str, summary: str, found: Sized | None, subjects: Sequence[Subject], rest: str, strict: bool
-    ) -> None:
-        self.name, self.summary, self.found, self.subjects = name, summary, found, subjects
+    def __init__(self, name: str, summary: str, subject: Subject, found: Sized | None, rest: str, strict: bool) -> None:
+        self.name, self.summary, self.subject, self.found = name, summary, subject, found
         self.rest, self.strict = rest, strict
-        self.subject = subjects[0]
         self.sizes = found.samples.names if found else ()
         self.constants = Constants()
         self.kernels: list[Kernel] = []
@@ -77,25 +73,23 @@ class FunctionWriter:
         own = [name, *(f"{name}_{each}" for each in ("gradient", "value_and_gradient", "jacobian", "hessian", "hvp"))]
         # A named tuple has methods of these names.
         fields = ("count", "index") if len(self.subject.layout.wanted) > 1 else ()
-        leaves = zip(*(each.arguments.leaves for each in subjects), strict=True)
-        shapes = [self._shape([np.shape(leaf.value) for leaf in each]) for each in leaves]
+        types = [subject.tape.types[entry.variable] for entry in subject.tape.inputs]
         self.parameters = self._parameters(
-            self.subject.arguments.leaves, (*own, f"{class_name(name)}Gradient", *fields), shapes
+            subject.arguments.leaves, types, (*own, f"{class_name(name)}Gradient", *fields)
         )
         self.wanted = [self.parameters[leaf] for leaf in self.subject.layout.wanted]
 
     def fill(self, wanted: Sequence[str], *, self_test: bool) -> None:
-        """Write the wanted functions; the Hessian uses the kernel of the product, and comes after it."""
-        if "value" in wanted:
-            self.add_value()
-        if "gradient" in wanted:
-            self.add_gradient()
-        if "jacobian" in wanted:
-            self.add_matrix("jacobian", "Partial", jacobian_of)
-        if "hvp" in wanted:
-            self.add_hvp()
-        if "hessian" in wanted:
-            self.add_matrix("hessian", "Second", hessian_of)
+        """Write the wanted functions, in their order."""
+        for word in wanted:
+            if word == "value":
+                self.add_value()
+            elif word == "gradient":
+                self.add_gradient()
+            elif word == "hvp":
+                self.add_hvp()
+            else:
+                self.add_matrix(word)
         # Derivatives of loops add guards behind those of the value.
         self.guards = max((each.guards for each in self.tapes), key=len)
         if self_test:
@@ -105,22 +99,17 @@ class FunctionWriter:
 
     def add_value(self) -> None:
         """The function itself, without derivative."""
-        tape, name = self.subject.tape, f"_{self.name}"
-        if self.found and not self.strict:
-            kernel = self._sized_kernel(name, *self.found.function)
-        elif self.strict:
-            kernel = self._kernel(name, self._valued([each.tape for each in self.subjects]))
-        else:
-            kernel = self._kernel(name, [short_value(tape, self.subject.call.search)])
+        found, varying = self._recorded("value")
+        tape = found.tape
+        if not self.found and not self.strict:
+            tape = short_value(tape, self.subject.call.search)
+        kernel = self._kernel(f"_{self.name}", tape, varying)
         types = [tape.types[output] for output in tape.outputs]
-        outputs = zip(
-            *([each.tape.types[output].shape for output in each.tape.outputs] for each in self.subjects), strict=True
-        )
         hints = list(map(hint, types))
         returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
         (value,) = self._free("value")
         texts = [value] if len(types) == 1 else [f"{value}[{number}]" for number in range(len(types))]
-        whole = [self._restored(text, self._shape(shapes)) for text, shapes in zip(texts, outputs, strict=True)]
+        whole = [self._restored(text, shape_of(type)) for text, type in zip(texts, types, strict=True)]
         body = (
             f"{value}: {returns} = {self._called(kernel)}",
             f"return {value if whole == texts else ', '.join(whole)}",
@@ -132,16 +121,15 @@ class FunctionWriter:
     def add_gradient(self) -> None:
         """Value with gradient, and gradient alone."""
         leaves, wanted = self.subject.layout.wanted, self.wanted
-        found, both = self.subject.adjoints, f"{self.name}_value_and_gradient"
+        both = f"{self.name}_value_and_gradient"
+        found, varying = self._recorded("gradient")
+        assert isinstance(found, Adjoints)
         present = [variable is not None for variable in found.variables]
-        if self.found and not self.strict:
-            kernel = self._sized_kernel(f"_{both}", *self.found.gradient)
-        elif self.strict:
-            kernel = self._kernel(f"_{both}", self._valued([each.adjoints.tape for each in self.subjects]))
-        else:
+        tape = found.tape
+        if not self.found and not self.strict:
             given = [leaf for leaf, there in zip(leaves, present, strict=True) if there]
-            kernel = self._kernel(f"_{both}", [short_gradient(found.tape, given, registry(), self.subject.call.search)])
-        self.tapes.append(found.tape)
+            tape = short_gradient(tape, given, registry(), self.subject.call.search)
+        kernel = self._kernel(f"_{both}", tape, varying)
         record, single = f"{class_name(self.name)}Gradient", len(wanted) == 1
         if not single:
             held = tuple(f"{each.name}: {hint(each.type)}" for each in wanted)
@@ -173,38 +161,47 @@ class FunctionWriter:
 
     def add_hvp(self) -> None:
         """The second derivatives times a vector."""
-        found, by = self._recorded(hvp_of), self.wanted[0]
-        assert found[0].extra is not None
-        kernel = self._kernel(f"_{self.name}_hvp", [each.tape for each in found])
-        shape = self._shape([each.like.shape for each in found])
-        extra = self._parameters([found[0].extra], [each.name for each in self.parameters], [shape])
+        found, kernel = self._matrix("hvp", f"_{self.name}_hvp")
+        assert found.extra is not None
+        by, type = self.wanted[0], found.tape.types[found.tape.inputs[found.extra.argument].variable]
+        extra = self._parameters([found.extra], [type], [each.name for each in self.parameters])
         (product,) = self._free("product", extra=extra)
         body = (
             f"{product}: {hint(by.type)} = {self._called(kernel, extra)}",
-            f"return {self._restored(product, shape)}",
+            f"return {self._restored(product, shape_of(found.row))}",
         )
         summary = f"Second derivatives of {self.name} by {by.name}, times {extra[0].name}."
         told = [("product", described(by.type, by.shape))]
         self._add(f"{self.name}_hvp", hint(by.type), summary, body, told, kernel.operations, extra)
 
-    def add_matrix(self, what: str, which: str, of: Callable[..., Derivative]) -> None:
+    def add_matrix(self, what: str) -> None:
         """The partial derivatives of each element of the result, or the second derivatives."""
-        name, product = f"{self.name}_{what}", f"_{self.name}_hvp"
-        found = self._recorded(of)
-        tapes, small = [each.tape for each in found], found[0].extra is None
-        ready = {kernel.name: kernel for kernel in self.kernels if what == "hessian" and not small}
-        kernel = ready.get(product) or self._kernel(f"_{name}" if small else f"_{name}_row", tapes)
-        like = tapes[0].types[tapes[0].outputs[0]] if small else found[0].like
-        shape = self._shape([each.like.shape for each in found])
+        name = f"{self.name}_{what}"
+        found, kernel = self._matrix(what, f"_{name}")
+        like = found.like
+        shape = shape_of(like)
         (matrix,) = self._free("matrix")
-        if small:
-            lines, work = [f"{matrix}: {hint(like)} = {self._called(kernel)}"], kernel.operations
+        if found.extra is None:
+            made = self._restored(self._called(kernel), shape)
+            lines, work = [f"{matrix}: {hint(like)} = {made}"], kernel.operations
         else:
-            rows = self._shape([np.shape(each.extra.value) for each in found if each.extra])
+            rows = shape[: len(shape) - len(found.row.shape)]
             lines, work = self._loop(kernel, rows, shape, like), f"for each row {kernel.operations}"
+        which = "Partial" if what == "jacobian" else "Second"
         summary = f"{which} derivatives of {self.name} by {self.wanted[0].name}."
         told = [("matrix", described(like, [REST if each == self.rest else each for each in shape]))]
         self._add(name, hint(like), summary, (*lines, f"return {matrix}"), told, work)
+
+    def _matrix(self, what: str, name: str) -> tuple[Derivative, Kernel]:
+        """Derivatives, and the kernel that computes them or their product with a vector."""
+        found, varying = self._recorded(what)
+        assert isinstance(found, Derivative)
+        if what == "hessian" and found.extra is not None:
+            ready = next((kernel for kernel in self.kernels if kernel.name == f"_{self.name}_hvp"), None)
+            if ready is not None:
+                return found, ready
+        is_row = found.extra is not None and what != "hvp"
+        return found, self._kernel(f"{name}_row" if is_row else name, found.tape, varying)
 
     def _loop(self, kernel: Kernel, rows: _Shape, shape: _Shape, like: TensorType) -> list[str]:
         """A matrix whose rows come from one kernel, called with each unit vector."""
@@ -223,35 +220,30 @@ class FunctionWriter:
             f"{matrix}: {hint(like)} = {self._restored(made, shape) if self.rest in shape else reshaped}",
         ]
 
-    def _recorded(self, of: Callable[..., Derivative]) -> list[Derivative]:
-        """A derivative at each size; where the number of rows is a size, a matrix is no one piece of code."""
-        found = [of(each, whole=not self.found) for each in self.subjects]
-        self.tapes.append(found[0].tape)
-        return found
-
-    def _valued(self, tapes: Sequence[Tape]) -> list[Tape]:
-        return [each.valued(tape, self.strict) for each, tape in zip(self.subjects, tapes, strict=True)]
-
-    def _kernel(self, name: str, tapes: Sequence[Tape]) -> Kernel:
-        """The kernel that computes ``tapes``, one for each size at which the function was traced."""
+    def _recorded(self, word: str) -> tuple[Recording, tuple[Varying, ...]]:
+        """What a function is written from, and constants that are its last inputs."""
+        valued = self.strict and word in ("value", "gradient")
         if self.found:
-            return self._sized_kernel(name, *self.found.separated(tapes))
-        self.kernels.append(kernel_of(tapes[0], name, self.constants, strict=self.strict))
-        return self.kernels[-1]
+            found, varying = self.found.derived(word, valued=valued)
+        else:
+            found, varying = recorded(self.subject, word), ()
+            found = replace(found, tape=self.subject.valued(found.tape, valued))
+        if word != "value":
+            self.tapes.append(found.tape)
+        return found, varying
 
-    def _sized_kernel(self, name: str, tape: Tape, varying: Sequence[Varying]) -> Kernel:
-        """The kernel that computes a tape for all sizes."""
-        assert self.found is not None
-        self.kernels.append(sized_kernel(self.found, tape, varying, name, self.constants))
+    def _kernel(self, name: str, tape: Tape, varying: Sequence[Varying]) -> Kernel:
+        """The kernel that computes a tape, whose last inputs are ``varying`` where sizes have names."""
+        if self.found:
+            self.kernels.append(sized_kernel(self.found, tape, varying, name, self.constants))
+        else:
+            self.kernels.append(kernel_of(tape, name, self.constants, strict=self.strict))
         return self.kernels[-1]
-
-    def _shape(self, shapes: Sequence[tuple[int, ...]]) -> _Shape:
-        """The shape that is one of ``shapes`` at each size, by the names of sizes."""
-        return self.found.shape(shapes) if self.found else shapes[0]
 
     def _parameters(
-        self, leaves: Sequence[Leaf], reserved: Sequence[str], shapes: Sequence[_Shape]
+        self, leaves: Sequence[Leaf], types: Sequence[TensorType], reserved: Sequence[str]
     ) -> tuple[Parameter, ...]:
+        shapes = list(map(shape_of, types[: len(leaves)]))
         return parameters(leaves, (*reserved, *(["sizes"] if self.found else [])), shapes, self.rest)
 
     def _extent(self, extent: int | str) -> str:

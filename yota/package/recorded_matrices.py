@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.ir.extents import Extent
 from yota.ir.inputs import Leaf
 from yota.ir.tape import Tape
-from yota.ir.types import TensorType, type_of
+from yota.ir.types import TensorType
 from yota.package.subject import Subject
 from yota.rules.registry import registry
-from yota.run.derivatives.differentiated import Differentiated
-from yota.run.derivatives.directions import along, product_of
-from yota.run.derivatives.inside import record
-from yota.run.derivatives.straight_line import straight_line
+from yota.run.derivatives.directions import along, product_of, pulled, stacked
+from yota.run.derivatives.straight_line import sloped, straight_line
 from yota.run.gradient_layout import Wanted
-from yota.run.specialise import Target, rolled
-from yota.schedule.target_forms import unsigned
+from yota.settings import settings
 from yota.transform.reverse.backward import Adjoints
+from yota.transform.reverse.checkpoints import checkpointed
 
 _UNROLLED = 16
 """Rows up to which a matrix is one piece of code, rather than a loop over rows."""
@@ -29,102 +27,60 @@ _UNROLLED = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derivative:
-    """A recording.
+    """A tape of derivatives.
 
-    extra: a further argument of the recording: what it multiplies the matrix by. None if it gives the whole matrix.
+    extra: a further argument of the tape: what it multiplies the matrix by. None if it gives the whole matrix.
     """
 
     tape: Tape
-    like: TensorType
     extra: Leaf | None = None
+
+    @property
+    def row(self) -> TensorType:
+        """The type of what the tape gives."""
+        return self.tape.types[self.tape.outputs[0]]
+
+    @property
+    def like(self) -> TensorType:
+        """The type of the whole matrix, of which products with unit vectors are rows."""
+        rows = () if self.extra is None else self.tape.types[self.tape.inputs[self.extra.argument].variable].shape
+        return TensorType(self.row.dtype, rows + self.row.shape)
 
 
 Recording: TypeAlias = "Subject | Adjoints | Derivative"
 """What a function is written from."""
 
 
-def recorded(
-    subject: Subject, wanted: Sequence[str], *, scalar: bool, whole: Mapping[str, bool] | None = None
-) -> Iterator[tuple[str, Recording]]:
-    """What functions give, and what they are written from; ``whole`` and ``scalar`` are those of `jacobian_of`."""
-    if "value" in wanted:
-        yield "value", subject
-    if "gradient" in wanted:
-        yield "gradient", subject.adjoints
-    for word, make in {"jacobian": jacobian_of, "hvp": hvp_of, "hessian": hessian_of}.items():
-        if word in wanted:
-            yield word, make(subject, whole=whole is None or whole[word], scalar=scalar)
+def recorded(subject: Subject, word: str, general: Subject | None = None) -> Recording:
+    """What the function that ``word`` names is written from.
 
-
-def jacobian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
-    """Partial derivatives of each element of the result; ``extra`` weights the elements.
-
-    ``whole`` says whether a small matrix may be recorded in one piece, ``scalar`` whether as scalar code, which is
-    other code for each size.
+    general: the subject for all sizes, where sizes have names: a matrix is in one piece if it is so at all of them.
+        Scalar code is other code for each size.
     """
-    leaf, by = _wanted(subject, "jacobian")
-    if len(subject.tape.outputs) != 1:
+    if word in ("value", "gradient"):
+        return subject if word == "value" else subject.adjoints
+    leaf, by = _wanted(subject, word)
+    if word == "jacobian" and len(subject.tape.outputs) != 1:
         raise ArgumentError(f"{subject.tape.name} returns several values; a Jacobian needs one array")
-    result = subject.tape.types[subject.tape.outputs[0]]
-    function, like = _on_leaves(subject), TensorType(by.dtype, result.shape + by.shape)
-
-    def weighted(*values: Any) -> Any:
-        return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
-
-    if whole and result.size <= _UNROLLED:
-        return _whole(subject, function, leaf, result, like, 1 if scalar else 0)
-    seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
-    return Derivative(_recorded(subject, weighted, seed), like, seed)
-
-
-def hessian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
-    """Second derivatives; ``extra`` is a direction, ``whole`` and ``scalar`` as in `jacobian_of`."""
-    leaf, by = _wanted(subject, "hessian")
-    function, like = _on_leaves(subject), TensorType(by.dtype, by.shape + by.shape)
-    if whole and by.size <= _UNROLLED:
-        return _whole(subject, gradient(function, leaf), leaf, by, like, 2 if scalar else 0)
-    product = hvp_of(subject, whole=whole, scalar=scalar)
-    return Derivative(product.tape, like, product.extra)
+    tape, search = subject.tape, None if general else subject.call.search
+    rows = _rows(general or subject, word, leaf)
+    if word != "hvp" and not isinstance(rows, Extent) and rows <= _UNROLLED:
+        slope = tape if word == "jacobian" else sloped(tape, leaf, registry())
+        found = search and straight_line(tape, leaf, Wanted(1 if slope is tape else 2), registry(), search)
+        return Derivative((found or stacked(slope, leaf, Wanted(), registry())).tape)
+    if word == "jacobian":
+        tape = checkpointed(tape, [tape.inputs[leaf].variable], settings.memory)
+        tape, seed = _with_argument(subject, tape, tape.types[tape.outputs[0]], "seed")
+        return Derivative(pulled(tape, leaf, registry()), seed)
+    tape, direction = _with_argument(subject, tape, by, "v")
+    made = product_of(tape, leaf, registry(), search) if search else along(tape, leaf, registry())
+    return Derivative(made, direction)
 
 
-def hvp_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
-    """Second derivatives times ``extra``, in any case; as scalar code if ``whole`` and ``scalar`` say so."""
-    leaf, by = _wanted(subject, "hvp")
-    value, function = subject.arguments.leaves[leaf].value, _on_leaves(subject)
-    ones = np.ones_like(value) if isinstance(value, np.ndarray) else value
-    direction = Leaf(ones, len(subject.arguments.leaves), "v")
-    tape = _recorded(subject, lambda *leaves: function(*leaves[:-1]), direction)
-    made = along(tape, leaf, registry())
-    if whole and scalar:
-        made = product_of(tape, leaf, registry(), subject.call.search)
-    return Derivative(made, by, direction)
-
-
-def _whole(
-    subject: Subject, function: Callable[..., Any], leaf: int, result: TensorType, like: TensorType, order: int
-) -> Derivative:
-    """Derivatives of all elements of ``function``; as scalar code those of this ``order`` of the subject itself."""
-
-    def element(position: int) -> Callable[..., Any]:
-        return lambda *leaves: np.reshape(function(*leaves), -1)[position]
-
-    def rows(*leaves: Any) -> Any:
-        if not result.shape:
-            return gradient(function, leaf)(*leaves)
-        found = [gradient(element(position), leaf)(*leaves) for position in range(result.size)]
-        return np.reshape(np.stack(found), like.shape)
-
-    found = None
-    if order:
-        recorded = _recorded(subject, _on_leaves(subject))
-        found = straight_line(recorded, leaf, Wanted(order), registry(), subject.call.search)
-    return Derivative(found.tape if found else _recorded(subject, rows), like)
-
-
-def gradient(function: Callable[..., Any], leaf: int) -> Callable[..., Any]:
-    """The gradient by one argument, inside of a trace."""
-    form = Differentiated(function, leaf, Target(), dynamic=False)
-    return lambda *leaves: form.traced(leaves, {})[1]
+def _rows(subject: Subject, word: str, leaf: int) -> int:
+    """How many rows a matrix has."""
+    tape = subject.tape
+    return tape.types[tape.outputs[0] if word == "jacobian" else tape.inputs[leaf].variable].size
 
 
 def _wanted(subject: Subject, what: str) -> tuple[int, TensorType]:
@@ -133,21 +89,16 @@ def _wanted(subject: Subject, what: str) -> tuple[int, TensorType]:
     if len(leaves) != 1:
         names = ", ".join(leaf.place for leaf in named)
         raise ArgumentError(f"with_={what!r} differentiates by one array, not by {names}; choose an argument with wrt=")
-    found = type_of(named[0].value)
+    found = subject.tape.types[subject.tape.inputs[leaves[0]].variable]
     if found.is_complex:
         raise ArgumentError(f"with_={what!r} needs a real argument; {named[0].place} is complex")
     return leaves[0], found
 
 
-def _on_leaves(subject: Subject) -> Callable[..., Any]:
-    return lambda *leaves: subject.function(*subject.arguments.rebuild(leaves))
-
-
-def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> Tape:
-    leaves = [
-        Leaf(leaf.value, position, leaf.name, leaf.path)
-        for position, leaf in enumerate((*subject.arguments.leaves, *extra))
-    ]
-    function.__name__ = subject.tape.name
-    found = record(function, leaves, tuple, registry=registry(), rolls=subject.rolls)
-    return unsigned(rolled(found, subject.call.worth).tape)
+def _with_argument(subject: Subject, tape: Tape, type: TensorType, name: str) -> tuple[Tape, Leaf]:
+    """``tape`` with one more argument, of ``type``, behind those of the function."""
+    place, builder = len(subject.arguments.leaves), tape.builder()
+    builder.input(type, max(entry.argument for entry in builder.inputs) + 1, name)
+    builder.inputs.insert(place, builder.inputs.pop())
+    value = np.ones(type.shape, type.dtype)[()]
+    return builder.finish(tape.outputs), Leaf(value.item() if type.weak else value, place, name)

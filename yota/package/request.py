@@ -15,7 +15,7 @@ from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.plain_text import docstring, shell, visible
 from yota.ir.tape import Guard, Tape
-from yota.package.size_checks import compared, gradients_of, is_single
+from yota.package.size_checks import compared, is_single, slopes_of
 from yota.package.size_recordings import quietly
 from yota.package.subject import Call, digest, reference, source_of, subject_of
 from yota.rules.registry import registry
@@ -44,6 +44,11 @@ class Request:
     def __post_init__(self) -> None:
         if self.self_test and "gradient" not in self.wanted:
             raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """What is wanted, in the order of the file: a Hessian by rows calls the product with a vector."""
+        return tuple(word for word in ("value", "gradient", "jacobian", "hvp", "hessian") if word in self.wanted)
 
     @property
     def wish(self) -> str:
@@ -118,7 +123,7 @@ def _results(
         return None
     if isinstance(value, tuple) or np.ndim(value):
         return value if isinstance(value, tuple) else (value,), ()
-    return (value,), gradients_of(subject_of(call, wrt, size), given)
+    return (value,), slopes_of(subject_of(call, wrt, size).adjoints, given)
 
 
 def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from yota.emit.names import Names, identifier
 from yota.emit.numpy_literals import dtype_text
 from yota.emit.python.numpy_calls import python_type
+from yota.ir.extents import Extent
 from yota.ir.inputs import Leaf
 from yota.ir.plain_text import visible
 from yota.ir.specs import REST
@@ -68,6 +69,11 @@ def renamed(wish: str, title: str, sources: Mapping[str, str], place: str = "fil
         if name != re.sub(r"[.\[]", "_", source).translate({ord("]"): None, ord("'"): None}):
             notes.append(f"{visible(source)} is called {name} in the {place}")
     return notes
+
+
+def shape_of(type: TensorType) -> tuple[int | str, ...]:
+    """A shape by the names of sizes."""
+    return tuple(str(extent) if isinstance(extent, Extent) else extent for extent in type.shape)
 
 
 def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:

@@ -7,19 +7,20 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from yota.errors import ArgumentError, YotaError
 from yota.ir.tape import Tape
-from yota.package.recorded_matrices import Derivative, hessian_of, hvp_of, jacobian_of
+from yota.package.recorded_matrices import Derivative, recorded
 from yota.package.size_recordings import Sized, quietly, shown
 from yota.package.subject import Call, Subject, subject_of
 from yota.run.arguments import Arguments
 from yota.run.gradient_layout import Wrt
 from yota.tracing.replay import evaluate
+from yota.transform.reverse.backward import Adjoints
 from yota.transform.sizes.evaluation import evaluated
 from yota.transform.sizes.generalise import at_size
 
@@ -172,7 +173,7 @@ def cases_at(
         return
     subject = subject_of(call, wrt, size)
     if "gradient" in wanted:
-        found = _arrays([leaves[leaf] for leaf in subject.layout.wanted], gradients_of(subject, leaves))
+        found = _arrays([leaves[leaf] for leaf in subject.layout.wanted], slopes_of(subject.adjoints, leaves))
         yield Case(f"{title}_value_and_gradient", size, leaves, (value, *found), what)
     for what, given, expected in products_of(subject, leaves, wanted):
         yield Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown(size)}")
@@ -210,10 +211,11 @@ def _confirmed(
     by = [leaves[place] for place in places]
     if any(np.asarray(each).dtype != np.float64 for each in by):
         return None
-    tape, varying = sized.gradient
+    found, varying = sized.derived("gradient")
+    assert isinstance(found, Adjoints)
     try:
         given = [*leaves, *(evaluated(each.text, size) for each in varying)]
-        found = _arrays(by, _slopes(sized.subjects[0], at_size(tape, size), given))
+        slopes = _arrays(by, slopes_of(replace(found, tape=at_size(found.tape, size)), given))
         steps = {place: _STEP * np.cos(np.arange(float(np.size(leaves[place])))) for place in places}
         ends = []
         for sign in (1.0, -1.0):
@@ -221,10 +223,10 @@ def _confirmed(
             ends.append(float(quietly(function, arguments.rebuild(moved))))
     except Exception:  # noqa: BLE001  (whatever the function or an op raises)
         return None
-    parts = [np.ravel(slope) * steps[place] for slope, place in zip(found, places, strict=True)]
+    parts = [np.ravel(slope) * steps[place] for slope, place in zip(slopes, places, strict=True)]
     scale = sum(float(np.sum(np.abs(part))) for part in parts)
     error = abs(ends[0] - ends[1] - 2.0 * sum(float(np.sum(part)) for part in parts))
-    return found if error <= _CLOSE * scale + 1e-14 * abs(ends[0]) else None
+    return slopes if error <= _CLOSE * scale + 1e-14 * abs(ends[0]) else None
 
 
 def _moved(value: Any, step: Any) -> Any:
@@ -234,42 +236,36 @@ def _moved(value: Any, step: Any) -> Any:
     return value.copy() if np.ndim(step) == 0 else value + np.reshape(step, value.shape)
 
 
-def gradients_of(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
-    """Gradients by a tape of just this size, op by op."""
-    return _slopes(subject, subject.adjoints.tape, leaves)
+def slopes_of(found: Adjoints, leaves: Sequence[Any]) -> list[Any]:
+    """Gradients by a tape of one size, op by op; None where there is none."""
+    rest = iter(_played(found.tape, leaves)[1:])
+    return [None if variable is None else next(rest) for variable in found.variables]
 
 
-def _slopes(subject: Subject, tape: Tape, leaves: Sequence[Any]) -> list[Any]:
-    inputs = {entry.variable: leaf for entry, leaf in zip(tape.inputs, leaves, strict=True)}
-    rest = iter(evaluate(tape, inputs)[1:])
-    return [None if variable is None else next(rest) for variable in subject.adjoints.variables]
+def _played(tape: Tape, values: Sequence[Any]) -> Sequence[Any]:
+    return evaluate(tape, {entry.variable: value for entry, value in zip(tape.inputs, values, strict=True)})
 
 
 def products_of(
     subject: Subject, leaves: Sequence[Any], wanted: Sequence[str]
 ) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
     """Functions that involve a vector or give a matrix, with further arguments and what they should give."""
-    if "hvp" in wanted:
-        found = hvp_of(subject, whole=False)
-        assert found.extra is not None
-        direction = np.cos(np.arange(float(np.size(found.extra.value)))).reshape(np.shape(found.extra.value))
-        direction = direction.astype(np.asarray(found.extra.value).dtype)[()]
-        yield "hvp", (direction,), _row(found, leaves, direction)
-    for what, of in (("jacobian", jacobian_of), ("hessian", hessian_of)):
-        if what in wanted:
-            found = of(subject, whole=False)
-            assert found.extra is not None
-            rows = np.asarray(found.extra.value)
-            if rows.size <= _MOST_ROWS:
-                units = np.eye(rows.size, dtype=rows.dtype).reshape(-1, *rows.shape)
-                matrix = [_row(found, leaves, unit[()]) for unit in units]
-                yield what, (), np.reshape(matrix, found.like.shape)
-
-
-def _row(found: Derivative, leaves: Sequence[Any], vector: Any) -> Any:
-    """The matrix times a vector, op by op."""
-    values = zip(found.tape.inputs, (*leaves, vector), strict=True)
-    return evaluate(found.tape, {entry.variable: value for entry, value in values})[0]
+    for what in wanted:
+        if what in ("value", "gradient"):
+            continue
+        found = recorded(subject, what, subject)
+        assert isinstance(found, Derivative)
+        if found.extra is None:
+            yield what, (), _played(found.tape, leaves)[0]
+            continue
+        like = np.asarray(found.extra.value)
+        if what == "hvp":
+            direction = np.cos(np.arange(float(like.size))).reshape(like.shape).astype(like.dtype)[()]
+            yield what, (direction,), _played(found.tape, (*leaves, direction))[0]
+        elif like.size <= _MOST_ROWS:
+            units = np.eye(like.size, dtype=like.dtype).reshape(-1, *like.shape)
+            matrix = [_played(found.tape, (*leaves, unit[()]))[0] for unit in units]
+            yield what, (), np.reshape(matrix, found.like.shape)
 
 
 def is_finite(value: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,13 +16,11 @@ import numpy as np
 import yota
 from yota.errors import ArgumentError, YotaError
 from yota.ir.extents import Extent, extent_of, tentative
-from yota.ir.tape import Tape
+from yota.package.recorded_matrices import Recording, recorded
 from yota.package.subject import Call, Subject, subject_of
-from yota.package.varying import Varying, computed, separated
-from yota.rules.registry import registry
+from yota.package.varying import Varying, separated
 from yota.run.gradient_layout import Wrt
 from yota.tracing.traced_sizes import Decision
-from yota.transform.reverse.backward import gradient_tape
 from yota.transform.rolling import roll
 from yota.transform.sizes.conditions import Conditions, demand
 from yota.transform.sizes.evaluation import evaluated
@@ -72,18 +69,18 @@ class Sized:
     least: the smallest extents for which it is defined, where they are more than 1.
     largest: large sizes at which it was recorded.
     is_checked: whether code checks that each part of an array which the function takes lies inside.
-    known: what `general` found.
+    general: the tape that all recordings are cases of.
     """
 
     samples: Samples
     subjects: tuple[Subject, ...]
+    general: General
     strict: bool = False
     small: tuple[tuple[Mapping[str, int], Decision], ...] = ()
     least: Mapping[str, int] = field(default_factory=dict)
     largest: tuple[Mapping[str, int], ...] = ()
     is_checked: bool = False
     few: bool = False
-    known: list[tuple[Sequence[Tape], General]] = field(default_factory=list)
 
     def place(self, size: Mapping[str, int]) -> str:
         """The line of what is decided otherwise at a small size, to begin a message with."""
@@ -123,61 +120,60 @@ class Sized:
         known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
         return samples_of(names, start, _APART, sorted(known), few=self.few)
 
-    def separated(self, tapes: Sequence[Tape]) -> tuple[Tape, tuple[Varying, ...]]:
-        """What `separated` makes of ``tapes``, one for each size."""
-        return separated(self.general(tapes), self._moved(self.large))
-
-    def computed(self, tapes: Sequence[Tape], samples: Samples) -> Tape:
-        """What `computed` makes of ``tapes``, with extents that have values at ``samples``."""
-        sizes = {name: extent_of([size[name] for size in samples.sizes], samples) for name in samples.names}
-        return computed(self.general(tapes), self._moved(samples), sizes)
-
-    def _moved(self, samples: Samples) -> Callable[[Extent], int]:
-        """What gives extents values at ``samples``."""
-        return functools.cache(lambda extent: self.larger(extent.values, samples))
-
     @functools.cached_property
-    def function(self) -> tuple[Tape, tuple[Varying, ...]]:
+    def function(self) -> tuple[Subject, tuple[Varying, ...]]:
         """The function for all sizes, and the constants that are its last inputs."""
-        return self.separated([each.tape for each in self.subjects])
+        tape, varying = separated(self.general, self.larger)
+        return replace(self.subjects[0], tape=tape), varying
+
+    def derived(self, word: str, *, valued: bool = False) -> tuple[Recording, tuple[Varying, ...]]:
+        """What `recorded` derives from the function for all sizes, and the constants that are the last inputs.
+
+        The result is held against that of the first recording. Where a rule needs the number that a size is, and where
+        the value is to have the bits of strict evaluation (``valued``), each recording is derived from.
+        """
+        if (word, valued) not in self._derived:
+            self._derived[word, valued] = self._valued(word) if valued else self._for_all(word)
+        return self._derived[word, valued]
 
     @functools.cached_property
-    def gradient(self) -> tuple[Tape, tuple[Varying, ...]]:
-        """The function with its adjoints for all sizes, and the constants that are its last inputs.
+    def _derived(self) -> dict[tuple[str, bool], tuple[Recording, tuple[Varying, ...]]]:
+        return {}
 
-        The function for all sizes is differentiated, and the result held against that of the first recording. Where a
-        rule needs the number that a size is, each recording is differentiated.
-        """
-        (tape, varying), subject = self.function, self.subjects[0]
-        try:
-            wanted = [tape.inputs[leaf].variable for leaf in subject.layout.wanted]
+    def _for_all(self, word: str) -> tuple[Recording, tuple[Varying, ...]]:
+        subject, varying = self.function
+        if word == "value":
+            return subject, varying
+        first, size = recorded(self.subjects[0], word, subject), self.samples.sizes[0]
+        with suppress(YotaError, ArithmeticError, LookupError, TypeError, ValueError):
             # The comparison with a recording decides; what rules compare on the way refuses no sizes.
             with tentative():
-                tape = gradient_tape(tape, wanted, registry()).tape
-            size = self.samples.sizes[0]
-            if is_case(at_size(tape, size), [evaluated(each.text, size) for each in varying], subject.adjoints.tape):
-                return tape, varying
-        except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
-            pass  # What is wrong with the function itself is found again below.
-        return self.separated([each.adjoints.tape for each in self.subjects])
+                found = recorded(subject, word, subject)
+            if is_case(at_size(found.tape, size), [evaluated(each.text, size) for each in varying], first.tape):
+                return found, varying
+        return self._generalised([first, *(recorded(each, word, subject) for each in self.subjects[1:])])
 
-    def general(self, tapes: Sequence[Tape]) -> General:
-        """The tape that ``tapes``, one for each size, are cases of."""
-        found = next((general for own, general in self.known if all(map(operator.is_, own, tapes))), None)
-        if found is None:
-            found = generalised([canonical(tape) for tape in tapes], self.samples)
-            self.known.append((tapes, found))
-        return found
+    def _valued(self, word: str) -> tuple[Recording, tuple[Varying, ...]]:
+        each = [(one, recorded(one, word, self.function[0])) for one in self.subjects]
+        return self._generalised([replace(found, tape=one.valued(found.tape, strict=True)) for one, found in each])
 
-    def larger(self, values: Sequence[int], samples: Samples) -> int:
-        """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
-        text = self.samples.expression(values)
-        return extent_of([evaluated(text, size) for size in samples.sizes], samples)
+    def _generalised(self, recordings: Sequence[Recording]) -> tuple[Recording, tuple[Varying, ...]]:
+        """What all of ``recordings``, one for each sample, are cases of."""
+        general = generalised([canonical(each.tape) for each in recordings], self.samples)
+        tape, varying = separated(general, self.larger)
+        return replace(recordings[0], tape=tape), varying
 
-    def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int | str, ...]:
-        """The shape that is one of ``shapes`` at each size, by the names of sizes."""
-        found = [(values, self.samples.whole(values)) for values in zip(*shapes, strict=True)]
-        return tuple(values[0] if text is None or text.isdigit() else text for values, text in found)
+    def larger(self, extent: Extent) -> int:
+        """An extent of the recordings, at sizes for which code has its general form."""
+        known, key = self._known, extent.values
+        if key not in known:
+            text = self.samples.expression(key)
+            known[key] = extent_of([evaluated(text, size) for size in self.large.sizes], self.large)
+        return known[key]
+
+    @functools.cached_property
+    def _known(self) -> dict[tuple[int, ...], int]:
+        return {}
 
 
 def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
@@ -235,9 +231,9 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
     shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
     extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
     trials.run([*call.literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
-    found = Sized(samples, subjects, strict, tuple(trials.small), trials.least(), tuple(trials.largest), few=few)
-    found.known.append(([subject.tape for subject in subjects], general))
-    return found
+    return Sized(
+        samples, subjects, general, strict, tuple(trials.small), trials.least(), tuple(trials.largest), few=few
+    )
 
 
 class _Trials:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from yota.emit.names import Names
 from yota.emit.numpy_literals import UNNAMED, by_rows, dtype_argument, dtype_text, scalar
-from yota.errors import ArgumentError, CodegenError
-from yota.ir.extents import Extent
+from yota.errors import CodegenError
+from yota.ir.catalog import primitive
+from yota.ir.extents import Extent, extent_of
+from yota.ir.indexing import POSITIONS
 from yota.ir.regions import changed
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
-from yota.optimize.rewrite import Rewriting
+from yota.optimize import dce
+from yota.optimize.rewrite import Rewriting, reached
 from yota.schedule.nests.index_patterns import index_arrays
+from yota.tracing.replay import evaluate
 from yota.transform.sizes.evaluation import evaluated
-from yota.transform.sizes.generalise import General
+from yota.transform.sizes.generalise import General, at_size
+from yota.transform.sizes.size_expressions import Samples
 from yota.transform.sizes.size_ops import emitted
 
 _MOST = 1 << 16
@@ -169,54 +174,54 @@ def separated(general: General, change: Callable[[Extent], int]) -> tuple[Tape, 
     found: dict[tuple[str, TensorType], list[int]] = {}
     for variable, text in general.constants.items():
         found.setdefault((text, own[0].types[variable]), []).append(variable)
-    varying = [
-        Varying(
-            _hint(general, first, text),
-            text,
-            type,
-            tuple(list(tape.constants.values())[numbers[first]] for tape in own),
-        )
-        for (text, type), (first, *_) in found.items()
-    ]
-    return _with_inputs(changed(general.tape, change), varying, list(found.values())), tuple(varying)
-
-
-def _hint(general: General, variable: int, text: str) -> str:
-    named = general.tape.types[variable].shape
-    return general.tape.names.get(variable) or (name_of_form(text) if named else "scale")
-
-
-def _with_inputs(tape: Tape, varying: Sequence[Varying], variables: Sequence[Sequence[int]]) -> Tape:
-    """The tape with further inputs in place of constants."""
-    rewriting = Rewriting(tape)
-    for number, (each, own) in enumerate(zip(varying, variables, strict=True)):
-        made = rewriting.builder.input(tape.types[own[0]], len(tape.inputs) + number, each.hint)
-        rewriting.mapping |= dict.fromkeys(own, made)
+    rewriting = Rewriting(changed(general.tape, change))
+    builder, tape, varying = rewriting.builder, rewriting.tape, []
+    for (text, type), (first, *others) in found.items():
+        hint = tape.names.get(first) or (name_of_form(text) if type.shape else "scale")
+        values = tuple(list(each.constants.values())[numbers[first]] for each in own)
+        varying.append(Varying(hint, text, type, values))
+        made = builder.input(tape.types[first], len(builder.inputs), hint)
+        rewriting.mapping |= dict.fromkeys((first, *others), made)
     for op in tape.ops:
         rewriting.copy(op)
-    return rewriting.finish()
+    return rewriting.finish(), tuple(varying)
 
 
-def computed(general: General, change: Callable[[Extent], int], sizes: Mapping[str, int]) -> Tape:
-    """The tape for all sizes, with ops that compute from ``sizes`` what depends on them."""
-    for each in general.cases:
-        _refuse_negative(each, general)
-    rewriting = Rewriting(changed(general.tape, change))
-    for variable, text in general.constants.items():
-        made = emitted(text, sizes, rewriting.tape.types[variable], rewriting.builder)
-        rewriting.builder.names[made] = _hint(general, variable, text)
-        rewriting.mapping[variable] = made
-    for op in rewriting.tape.ops:
+def computed(tape: Tape, varying: Sequence[Varying], spelled: Samples, samples: Samples) -> Tape:
+    """The tape for all sizes, which are ``spelled`` in another way, with ops that compute its last inputs, ``varying``.
+
+    Index arrays that count from the end at some of the ``samples`` count from the start.
+    """
+    count = len(tape.inputs) - len(varying)
+    own = {entry.variable: each for entry, each in zip(tape.inputs[count:], varying, strict=True)}
+    negative = _negative(tape, own, samples)
+    tape = changed(tape, lambda extent: extent_of(extent.values, spelled))
+    sizes = {name: extent_of([size[name] for size in spelled.sizes], spelled) for name in spelled.names}
+    rewriting = Rewriting(replace(tape, inputs=tape.inputs[:count]))
+    builder = rewriting.builder
+    for variable, each in own.items():
+        rewriting.mapping[variable] = made = emitted(each.text, sizes, tape.types[variable], builder)
+        builder.names[made] = each.hint
+    for op in tape.ops:
+        known = {}
+        for array, extent in index_arrays(tape, op):
+            if array in negative:
+                known[array] = rewriting[array]
+                length = builder.emit(POSITIONS, (), {"shape": (), "start": extent, "steps": ()})
+                rewriting.mapping[array] = builder.emit(primitive("remainder"), (known[array], length))
         rewriting.copy(op)
+        rewriting.mapping |= known
     return rewriting.finish()
 
 
-def _refuse_negative(tape: Tape, general: General) -> None:
-    used = {array for op in tape.ops for array, _ in index_arrays(tape, op)}
-    for variable, own in zip(general.tape.constants, tape.constants, strict=True):
-        value = np.asarray(tape.constants[own])
-        if variable in general.constants and own in used and value.dtype.kind == "i" and value.size and value.min() < 0:
-            raise ArgumentError(
-                "an array of positions that depends on sizes counts from the end, which code in C and CUDA for all "
-                "sizes does not have; write positions from the beginning, or generate for NumPy"
-            )
+def _negative(tape: Tape, varying: Mapping[int, Varying], samples: Samples) -> set[int]:
+    """Index arrays that come from sizes and are negative somewhere."""
+    others = [entry.variable for entry in tape.inputs if entry.variable not in varying]
+    arrays = {array for op in tape.ops for array, _ in index_arrays(tape, op)}
+    wanted = sorted(arrays & reached(tape, varying) - reached(tape, others))
+    part = dce.run(replace(tape, outputs=tuple(wanted), guards=()))
+    found = set()
+    for number, size in enumerate(samples.sizes):
+        values = evaluate(at_size(part, size), {each: made.values[number] for each, made in varying.items()})
+        found |= {each for each, value in zip(wanted, values, strict=True) if np.min(value, initial=0) < 0}
+    return found

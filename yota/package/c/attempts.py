@@ -6,21 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from yota.emit.c.dialect import FOREIGN, language_of
 from yota.emit.c.kernels import mentions
 from yota.emit.c.statements import NO_MEMORY, WRONG_SIZES, Sizes
 from yota.emit.tree import Return, Statement, Unused
 from yota.errors import ArgumentError, CodegenError
 from yota.ir.extents import Extent, extents_in
-from yota.ir.tape import Tape
 from yota.package.c.c_functions import FileWriter, FunctionWriter
 from yota.package.c.interface import Function, Parameter, SizedCall
 from yota.package.c.size_spelling import SizeNames, whole
-from yota.package.recorded_matrices import Derivative, Recording, recorded
+from yota.package.recorded_matrices import Recording
 from yota.package.request import Request, called
 from yota.package.size_recordings import Sized, sized
+from yota.package.subject import Subject
+from yota.package.varying import computed
 from yota.transform.sizes.conditions import Conditions, demand
 
 
@@ -39,61 +38,37 @@ class AllSizes:
 
     def written(self) -> Any:
         """The writer, when it has written all functions."""
-        results = {subject.tape.types[subject.tape.outputs[0]].shape for subject in self.subjects}
-        wanted = {np.shape(each.arguments.leaves[leaf].value) for each in self.subjects for leaf in each.layout.wanted}
-        # Where the number of rows is a size, a matrix is no one piece of code, however few there are.
-        whole = {"jacobian": len(results) == 1, "hessian": len(wanted) == 1, "hvp": True}
-        each = [dict(recorded(one, self.request.wanted, whole=whole, scalar=False)) for one in self.subjects]
-        subject = replace(self.subjects[0], tape=self.prepared([subject.tape for subject in self.subjects]))
+        subject = self.computed("value")
+        assert isinstance(subject, Subject)
         writer = self.writer(self.request, subject, self.sizes)
-        recordings: dict[str, Recording] = {}
-        for word in each[0]:
-            if word == "value":
-                recordings[word] = subject
-            else:
-                recordings[word] = self._recording([all[word] for all in each])
-        writer.fill(recordings.items())
-        writer.guards = self.subjects[0].tape.guards
+        writer.fill((word, subject if word == "value" else self.computed(word)) for word in self.request.ordered)
         for values in self.samples.demands:
             self.conditions.demand(values)
         self.finish(writer)
         writer.condition = self.conditions.described()
         return writer
 
+    def computed(self, word: str) -> Recording:
+        """What a function is written from, with ops that compute from the sizes what depends on them."""
+        found, varying = self.sized.derived(word)
+        return replace(found, tape=computed(found.tape, varying, self.samples, self.sized.samples))
+
     def writer(self, *given: Any) -> FileWriter:
         """What writes functions."""
         raise NotImplementedError
-
-    def prepared(self, tapes: Sequence[Tape]) -> Tape:
-        """The tape for all sizes."""
-        tape = self.sized.computed(tapes, self.samples)
-        demand(tapes, self._demand)
-        return tape
 
     def finish(self, writer: Any) -> None:
         """Put checks of sizes ahead of everything."""
         raise NotImplementedError
 
-    def _recording(self, each: Sequence[Recording]) -> Recording:
-        """The recording that all of ``each``, one for each sample, are cases of."""
-        found = replace(each[0], tape=self.prepared([one.tape for one in each]))
-        if isinstance(found, Derivative):
-            shapes = zip(*(one.like.shape for one in each if isinstance(one, Derivative)), strict=True)
-            shape = tuple(self.larger(extents) for extents in shapes)
-            found = replace(found, like=replace(found.like, shape=shape))
-        return found
-
-    def larger(self, values: Sequence[int]) -> int:
-        """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
-        return self.sized.larger(values, self.samples)
-
-    def demand_at_most(self, most: int, values: Sequence[int]) -> None:
-        """What has ``values`` at the sizes of the recordings must not be more than ``most``."""
-        self.conditions.demand_at_most(most, _values(self.larger(values)))
-
     def _demand(self, values: Sequence[int]) -> None:
         if (len(set(values)) > 1 or values[0] < 0) and self.sized.samples.whole(values) is not None:
-            self.conditions.demand(_values(self.larger(values)))
+            self.conditions.demand(self._larger(values))
+
+    def _larger(self, values: Sequence[int]) -> Sequence[int]:
+        """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
+        found = self.sized.larger(Extent(tuple(values), self.sized.samples))
+        return found.values if isinstance(found, Extent) else (found,)
 
     def told(self, inputs: Iterable[Parameter]) -> Iterator[tuple[str, str, int]]:
         """Each size with the name of the argument, and the axis, that tells it first."""
@@ -120,10 +95,6 @@ def at_samples(request: Request, kind: Callable[[Request, Sized, SizeNames], All
         return kind(request, sized(request.call, request.wrt, strict=request.strict, few=True), names).written()
     except (ArgumentError, CodegenError):
         return kind(request, sized(request.call, request.wrt, strict=request.strict), names).written()
-
-
-def _values(number: int) -> Sequence[int]:
-    return number.values if isinstance(number, Extent) else (number,)
 
 
 ON_STACK = 128

@@ -140,7 +140,7 @@ def written(request: Request) -> FunctionWriter:
 
 def _written(request: Request, subject: Subject) -> FunctionWriter:
     writer = FunctionWriter(request, subject)
-    writer.fill(recorded(subject, request.wanted, scalar=True))
+    writer.fill((word, recorded(subject, word)) for word in request.ordered)
     return writer
 
 
@@ -226,7 +226,7 @@ class FunctionWriter(FileWriter):
         name = self._name("hvp")
         names = self.names(name)
         vector = self._vector(found, names)
-        product = self.result("product", "second derivatives times v", found.like, names)
+        product = self.result("product", "second derivatives times v", found.row, names)
         summary = f"Second derivatives of {self.title} by {by}, times v."
         self._add(name, summary, found.tape, (*self.inputs, vector), [product])
 
@@ -235,7 +235,7 @@ class FunctionWriter(FileWriter):
         row = self._name(f"{word}_row")
         names = self.names(row)
         vector = self._vector(found, names)
-        product = self.result("row", "row", found.tape.types[found.tape.outputs[0]], names)
+        product = self.result("row", "row", found.row, names)
         self._add(row, "", found.tape, (*self.inputs, vector), [product], public=False)
         return self.functions[-1]
 

@@ -112,7 +112,7 @@ def written(request: Request) -> FunctionWriter:
     """Functions for arguments of fixed sizes."""
     subject = subject_of(request.call, request.wrt)
     writer = FunctionWriter(request, subject)
-    writer.fill(recorded(subject, request.wanted, scalar=True))
+    writer.fill((word, recorded(subject, word)) for word in request.ordered)
     return writer
 
 

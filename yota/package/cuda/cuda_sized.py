@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,12 +14,14 @@ from yota.emit.language import tabled
 from yota.emit.python.formatting import wrapped
 from yota.emit.render import render
 from yota.errors import ArgumentError, CodegenError
+from yota.ir.extents import extents_in
 from yota.ir.plain_text import docstring
 from yota.ir.tape import Op, Tape
 from yota.package.c.attempts import AllSizes, at_samples
 from yota.package.c.c_contents import described_lines, head_lines, quoted_texts, stem_of, tidied
 from yota.package.c.size_spelling import SizeNames, whole
 from yota.package.cuda.cuda_functions import FURTHER, FunctionWriter, written
+from yota.package.recorded_matrices import Recording
 from yota.package.request import Request, flattened, further_axes, headline, reference_of
 from yota.package.signature import renamed
 from yota.package.size_recordings import Sized
@@ -41,19 +42,13 @@ class SizedInCuda(AllSizes):
         made.python, made.open = replace(self.samples, spell=lambda text: whole(text, self.in_python)), self.open
         return made
 
-    def prepared(self, tapes: Sequence[Tape]) -> Tape:
-        """The tape for all sizes, which adds no more pieces than there are keys for."""
-        found = super().prepared(tapes)
-        self._demand_few(tapes)
+    def computed(self, word: str) -> Recording:
+        """What a function is written from; additions by index arrays have no more places and pieces than keys."""
+        found = super().computed(word)
+        for op in filter(is_addition, found.tape.ops):
+            for count in extents_in(tuple(_additions(op, found.tape))):
+                self.conditions.demand_at_most(MOST, count.values)
         return found
-
-    def _demand_few(self, tapes: Sequence[Tape]) -> None:
-        """No more places, and no more pieces, of an addition by index arrays than keys have room for."""
-        for ops in zip(*(tape.ops for tape in tapes), strict=True):
-            if is_addition(ops[0]):
-                found = [_additions(op, tape) for op, tape in zip(ops, tapes, strict=True)]
-                for counts in zip(*found, strict=True):
-                    self.demand_at_most(MOST, counts)
 
     def finish(self, writer: FunctionWriter) -> None:
         """Put what finds sizes, and checks them, ahead of everything."""

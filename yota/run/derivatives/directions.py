@@ -37,7 +37,12 @@ def along(tape: Tape, leaf: int, known: Registry) -> Tape:
     found = with_slope(tape, leaf, known)
     if len(found) > _LONG and is_scalar(tape, inlined=False):
         found = pipeline.run(found, inlined=False, once=True)
-    made = _product(found.builder(), found, leaf, _direction(found), known)
+    return pulled(found, leaf, known)
+
+
+def pulled(tape: Tape, leaf: int, known: Registry) -> Tape:
+    """The derivative of the last output but for the last input, which multiplies it from the left."""
+    made = _product(tape.builder(), tape, leaf, _direction(tape), known)
     return dce.run(replace(made, outputs=made.outputs[-1:]))
 
 

@@ -33,12 +33,12 @@ class Linear:
         found = dict(self.terms)
         for axis, coefficient in other.terms:
             found[axis] = found.get(axis, 0) + coefficient
-        kept = tuple(sorted((axis, coefficient) for axis, coefficient in found.items() if coefficient))
+        kept = tuple(sorted((axis, coefficient) for axis, coefficient in found.items() if coefficient != 0))
         return Linear(self.constant + other.constant, kept)
 
     def scaled(self, factor: int) -> Linear:
         """A multiple of the form."""
-        if not factor:
+        if factor == 0:
             return Linear(0)
         return Linear(self.constant * factor, tuple((axis, factor * each) for axis, each in self.terms))
 
@@ -51,7 +51,7 @@ class Linear:
         low = high = self.constant
         for axis, coefficient in self.terms:
             first, last = bounds[axis][0] * coefficient, (bounds[axis][1] - 1) * coefficient
-            low, high = (low + first, high + last) if coefficient > 0 else (low + last, high + first)
+            low, high = (low + first, high + last) if coefficient >= 0 else (low + last, high + first)
         return low, high
 
     def coefficient(self, axis: int) -> int:
