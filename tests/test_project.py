@@ -35,11 +35,11 @@ def test_the_package_has_its_data() -> None:
         assert f'{folder} = "yota/_data/{folder}"' in text("pyproject.toml")
 
 
-def test_the_check_ends_with_the_test_command_of_the_readme() -> None:
+def test_the_check_runs_the_test_command_of_the_readme() -> None:
     setups = [line for line in text("README.md").splitlines() if "-m pytest" in line]
     assert len(setups) == 1
     command = setups[0].rpartition("&& ")[2].replace(".venv/bin/", "")
-    assert text(".ci/run").rstrip().splitlines()[-1] == command
+    assert command in text(".ci/run").splitlines()
 
 
 def test_the_changelog_says_everything_once() -> None:
