@@ -79,14 +79,15 @@ def _lotka_volterra(quick: bool) -> Calls:
 
     import yota
 
-    times, p, start = np.linspace(0.05, 10, 5 if quick else 200), np.array([1.5, 1.0, 0.8, 3.0]), np.array([1.0, 1.0])
+    end, count = (2.0, 5) if quick else (10.0, 200)
+    times, p, start = np.linspace(0.05, end, count), np.array([1.5, 1.0, 0.8, 3.0]), np.array([1.0, 1.0])
     rtol, atol = 1e-6, 1e-9
 
     def rates(_: float, y: Any, p: Any) -> Any:
         return [p[0] * y[0] - p[1] * y[0] * y[1], p[2] * y[0] * y[1] - p[3] * y[1]]
 
     def states(p: Any) -> Any:
-        return solve_ivp(rates, (0.0, 10.0), start, t_eval=times, args=(p,), rtol=rtol, atol=atol).y
+        return solve_ivp(rates, (0.0, end), start, t_eval=times, args=(p,), rtol=rtol, atol=atol).y
 
     data = states(1.1 * p)
 
@@ -103,7 +104,7 @@ def _lotka_volterra(quick: bool) -> Calls:
                 diffrax.ODETerm(lambda _, y, p: _prey(jnp, y, p)),
                 diffrax.Dopri5(),
                 0.0,
-                10.0,
+                end,
                 None,
                 jnp.asarray(start),
                 p,

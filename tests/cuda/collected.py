@@ -23,6 +23,13 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 DTYPES = ("float64", "float32", "complex128")
 EACH = 5
+SAMPLE = tuple(
+    (shapes, dtype)
+    for place, shapes in enumerate(SHAPES)
+    for number, dtype in enumerate(DTYPES)
+    if dtype == "float64" or (place + number) % 2
+)
+"""Shapes and dtypes that the test suite runs; `tests.cuda.sweep` runs all."""
 
 
 @cache

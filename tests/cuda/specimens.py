@@ -75,12 +75,17 @@ def _tape(known: Any, name: str, values: tuple[Any, ...]) -> Tape:
         return np.sum(np.real(recorded(primitive)(*arguments)))
 
     tape = record(call, leaves, tuple, registry=known).tape
-    wanted = []
-    for entry in tape.inputs:
-        if tape.types[entry.variable].differentiable:
-            try:
-                gradient_tape(tape, [entry.variable], known)
-            except YotaError:
-                continue  # no derivative by this one
-            wanted.append(entry.variable)
-    return replace(run(gradient_tape(tape, wanted, known).tape), name=f"rule{known.names().index(name)}_{name}")
+    by = [entry.variable for entry in tape.inputs if tape.types[entry.variable].differentiable]
+    try:
+        gradient = gradient_tape(tape, by, known).tape
+    except YotaError:
+        gradient = gradient_tape(tape, [each for each in by if _has_derivative(tape, each, known)], known).tape
+    return replace(run(gradient), name=f"rule{known.names().index(name)}_{name}")
+
+
+def _has_derivative(tape: Tape, variable: int, known: Any) -> bool:
+    try:
+        gradient_tape(tape, [variable], known)
+    except YotaError:
+        return False
+    return True

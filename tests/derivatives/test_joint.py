@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from typing import Any, NamedTuple
 
@@ -52,6 +53,16 @@ def jax_loss(np, p, x):
     return np.sum(jax_network(np, p, x)["hidden"] ** 2 * np.arange(1.0, 3.0)) * p["b"][1] ** 2
 
 
+@functools.cache
+def hessian_by_jax():
+    return in_jax(jax_loss, lambda f: jax.hessian(f, (0, 1, 2, 3)))
+
+
+@functools.cache
+def jacobian_by_jax():
+    return in_jax(jax_network, lambda f: jax.jacrev(f, (0, 1, 2, 3)))
+
+
 PATHS = [("w",), ("b", 0), ("b", 1)]
 
 
@@ -59,7 +70,7 @@ PATHS = [("w",), ("b", 0), ("b", 1)]
 @pytest.mark.parametrize("call", [lambda made: made(P, X), lambda made: made(x=X, p=P)])
 def test_jacobians_by_structures_of_structures(call, target):
     found = call(yota.jacobian(network, target=target))
-    expected = in_jax(jax_network, lambda f: jax.jacrev(f, (0, 1, 2)))
+    expected = jacobian_by_jax()
     assert found["norm"][1] == "sum"
     for place, path in enumerate(PATHS):
         np.testing.assert_allclose(found["hidden"][path], expected["hidden"][place], rtol=1e-10)
@@ -74,7 +85,7 @@ def test_jacobians_by_structures_of_structures(call, target):
 @pytest.mark.parametrize("target", TARGETS)
 def test_hessians_by_structures(target):
     found = yota.hessian(loss, target=target)(P, X)
-    expected = in_jax(jax_loss, lambda f: jax.hessian(f, (0, 1, 2)))
+    expected = hessian_by_jax()
     for i, row in enumerate(PATHS):
         for j, column in enumerate(PATHS):
             assert found[row][column].shape == expected[i][j].shape
@@ -89,7 +100,7 @@ def test_hessians_by_structures(target):
 @pytest.mark.parametrize("wrt", [(0, 1), (1, 0), ("p", "x")])
 def test_blocks_of_structures_and_arrays(wrt):
     rows = yota.hessian(loss, wrt)(P, X)
-    expected = in_jax(jax_loss, lambda f: jax.hessian(f, (0, 1, 2, 3)))
+    expected = hessian_by_jax()
     by_x = next(place for place, each in enumerate(wrt) if each in (1, "x"))
     np.testing.assert_allclose(rows[by_x][by_x], expected[3][3], rtol=1e-9)
     for place, path in enumerate(PATHS):
@@ -97,7 +108,7 @@ def test_blocks_of_structures_and_arrays(wrt):
         np.testing.assert_allclose(rows[1 - by_x][by_x][path], expected[place][3], rtol=1e-9)
         np.testing.assert_allclose(rows[1 - by_x][1 - by_x][path][PATHS[0]], expected[place][0], rtol=1e-9, atol=1e-12)
     by_p, by_array = yota.jacobian(network, ("p", "x"))(P, X)
-    expected = in_jax(jax_network, lambda f: jax.jacrev(f, (0, 1, 2, 3)))
+    expected = jacobian_by_jax()
     np.testing.assert_allclose(by_array["hidden"], expected["hidden"][3], rtol=1e-10)
     np.testing.assert_allclose(by_p["hidden"][("w",)], expected["hidden"][0], rtol=1e-10)
 

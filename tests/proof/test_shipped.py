@@ -67,7 +67,7 @@ def hold(findings):
 def test_formulas(rule):
     hold(partials.formulas(rule, REGISTRY, 12 if FULL else 2 if is_special(rule) else 5))
     hold(conventions.kinks(rule, REGISTRY))
-    if chosen(rule, 4):
+    if chosen(rule, 10):
         hold(conventions.ends(rule, REGISTRY))
     hold(adjoints.complex_directions(rule, REGISTRY))
 

@@ -155,7 +155,8 @@ def test_incomplete_functions_by_their_shapes_to_50_digits(number):
     "function",
     [
         lambda a, x: sc.gammainc(a, x * 3) + sc.gammaincc(2 * a, x),
-        lambda a, x: sc.betainc(a, 2.0, x) * sc.betainc(1.5, a, x) + sc.stdtr(3 * a, x) + sc.fdtr(a, 2 + a, x),
+        lambda a, x: sc.betainc(a, 2.0, x) * sc.betainc(1.5, a, x),
+        lambda a, x: sc.stdtr(3 * a, x),
         lambda a, x: sc.gammaincinv(a, x) + sc.betaincinv(a, 1.3, x) + sc.chdtri(2 + a, x),
     ],
 )

@@ -98,14 +98,14 @@ def powers(x):
 CASES = [joint, parity, plain_parity, ahead, masked, followed, other_code, powers]
 
 
-@pytest.mark.parametrize("target", ["numpy", "c"])
-def test_ten_signs_take_one_tape(target):
+@pytest.mark.parametrize(("target", "size"), [("numpy", 10), ("c", 4)])
+def test_many_signs_take_one_tape(target, size):
     found = yota.value_and_grad(signs, target=target)
-    for x in points(100, size=10):
+    for x in points(100, size=size):
         agrees(signs, found, x)
     assert len(tapes(found)) == 1
-    # Twenty conditions, each of which may be new once.
-    assert len(found.info().compilations) <= 21
+    # Two conditions for each element, each of which may be new once.
+    assert len(found.info().compilations) <= 2 * size + 1
     assert "StaleTape" not in found.source
 
 
@@ -121,8 +121,7 @@ def test_all_combinations_in_any_order(f, dynamic):
             agrees(f, found, corners[place])
 
 
-@pytest.mark.parametrize("target", ["numpy", "c"])
-@pytest.mark.parametrize("f", CASES)
+@pytest.mark.parametrize(("f", "target"), [*((f, "numpy") for f in CASES), (joint, "c"), (followed, "c")])
 def test_matrices_in_any_order(f, target):
     def rows(x):
         return np.stack([f(x), f(x) * x[0]])
@@ -140,16 +139,16 @@ def test_matrices_in_any_order(f, target):
         np.testing.assert_allclose(second(x), curvature, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("target", ["numpy", "c"])
-def test_jacobians_by_ten_signs_take_one_tape(target):
+@pytest.mark.parametrize(("target", "size"), [("numpy", 10), ("c", 4)])
+def test_jacobians_by_many_signs_take_one_tape(target, size):
     def rows(x):
         return np.array([each * 2.0 if each > 0 else each * 3.0 for each in x])
 
     matrix = yota.jacobian(rows, target=target)
-    for x in points(100, size=10):
+    for x in points(100, size=size):
         np.testing.assert_array_equal(matrix(x), np.diag(np.where(x > 0, 2.0, 3.0)))
     assert len(tapes(matrix)) == 1
-    assert len(matrix.info().compilations) <= 11
+    assert len(matrix.info().compilations) <= size + 1
 
 
 def test_constants_that_two_conditions_choose_together_are_not_guessed():

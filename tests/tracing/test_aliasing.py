@@ -126,6 +126,8 @@ LAYOUTS: dict[str, Any] = {
     "wide rows": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
     "backwards": lambda x: np.flip(np.flip(x).copy()),
 }
+Place = tuple[tuple[int, ...], str]
+"""A shape, and how an array of it lies in memory."""
 NUMBERS = {(3, 4): 2.5, (3, 3): 0.7, (4,): 1.3, (1, 4): 0.3, (4, 1): 0.9, (1,): 3.0, (0, 4): 0.0, (1, 1): 2.0}
 REASONS = {
     "array2string array_repr array_str base_repr binary_repr datetime_as_string format_float_positional "
@@ -154,7 +156,7 @@ def array(shape: tuple[int, ...], layout: str) -> Any:
     return LAYOUTS[layout](np.asarray(x))
 
 
-def drawn(kind: str) -> list[tuple[tuple[int, ...], str]]:
+def drawn(kind: str) -> list[Place]:
     """Shapes and layouts: all where results may be views, fewer where they always or never are."""
     some = [((3, 4), "F"), ((4,), "C"), ((3, 3), "F"), ((1, 1), "C")]
     if kind == "copy":
@@ -184,7 +186,7 @@ def may_share(form: str) -> bool:
     return False
 
 
-def drawn_for(forms: list[str]) -> list[tuple[tuple[int, ...], str]]:
+def drawn_for(forms: list[str]) -> list[Place]:
     """Shapes and layouts for calls that no table tells about: those of copies where NumPy always copies."""
     few = drawn("copy")
     called = any(plain(form, array(*each)) for form in forms for each in few)
@@ -255,14 +257,14 @@ def probes(call: str, writeable: list[bool]) -> list[Any]:
     return [all_written, result_written, reshaped_written, *parts] if any(writeable) else parts
 
 
-def agrees(probe: Any, shape: tuple[int, ...], layout: str) -> bool | None:
+def agrees(probe: Any, *places: Place) -> bool | None:
     """Whether the traced writes of a probe show where NumPy's do; None if one of the two refuses it."""
     try:
-        wanted = probe(array(shape, layout))
+        wanted = probe(*itertools.starmap(array, places))
     except (ValueError, TypeError, IndexError):
         return None
     try:
-        found = yota.trace(probe, array(shape, layout))[0]
+        found = yota.trace(probe, *itertools.starmap(array, places))[0]
     except (YotaError, ValueError):
         return None
     except Exception:  # noqa: BLE001  (no refusal says so)
@@ -270,17 +272,29 @@ def agrees(probe: Any, shape: tuple[int, ...], layout: str) -> bool | None:
     return all(np.allclose(one, other, 1e-12, 1e-12, equal_nan=True) for one, other in zip(found, wanted, strict=True))
 
 
-def fault(call: str, shape: tuple[int, ...], layout: str, results: list[Any]) -> str | None:
-    """Where a traced write shows, and NumPy's does not, or the other way round; None where all agree."""
-    writeable = [
-        isinstance(each, np.ndarray) and each.flags.writeable and each.dtype.kind in "fciu" for each in results
-    ]
-    together, *parts = probes(call, writeable) or [lambda y: ()]
-    agreed = agrees(together, shape, layout)
-    for probe in parts if agreed is None else ():
-        if agrees(probe, shape, layout) is False:
-            return f"{call} of {layout}{shape}: {probe.__name__}"
-    return f"{call} of {layout}{shape}: {together.__name__}" if agreed is False else None
+def faults_of(call: str, results: dict[Place, list[Any]]) -> list[str]:
+    """Where a traced write shows, and NumPy's does not, or the other way round."""
+    tried = {}
+    for place, found in results.items():
+        writeable = [
+            isinstance(each, np.ndarray) and each.flags.writeable and each.dtype.kind in "fciu" for each in found
+        ]
+        tried[place] = probes(call, writeable) or [lambda y: ()]
+
+    def together(*arrays: Any) -> Any:
+        return tuple(each for probe, y in zip(tried.values(), arrays, strict=True) for each in probe[0](y))
+
+    # Most calls are right for all arrays, which one trace tells.
+    if agrees(together, *tried):
+        return []
+    found = []
+    for place, (first, *parts) in tried.items():
+        agreed = agrees(first, place)
+        wrong = (
+            [first] if agreed is False else [] if agreed else [each for each in parts if agrees(each, place) is False]
+        )
+        found += [f"{call} of {place[1]}{place[0]}: {each.__name__}" for each in wrong[:1]]
+    return found
 
 
 def cases() -> Iterator[tuple[str, str, list[str]]]:
@@ -306,25 +320,29 @@ def faults(part: int) -> list[str]:
         forms = [each for each in forms if each not in UNSPECIFIED]
         if kind == "copy":
             forms = [each for each in forms if any(plain(each, array(*one)) for one in drawn(kind))][:1]
-        for form, (shape, layout) in itertools.product(forms, drawn(kind) if kind else drawn_for(forms)):
-            y = array(shape, layout)
-            results = plain(form, y)
-            if (
-                results is None
-                or (name in OUT and "3" in form)
-                or (kind != "view" and any(each is y for each in results) and form.count("y") > 1)
-            ):
-                continue  # an error, or what is given for ``out``
-            called = True
-            arrays = [each for each in results if isinstance(each, np.ndarray) and each.size and y.size]
-            shares = [np.shares_memory(each, y) for each in arrays]
-            alone = "(y" in form and form.count("y") == 1
-            if (kind == "copy" and any(shares)) or (kind == "view" and alone and arrays and not any(shares)):
-                found.append(f"{name} is no {kind}: {form} of {layout}{shape}")
-            found.append(fault(form, shape, layout, results))
+        places = drawn(kind) if kind else drawn_for(forms)
+        for form in forms:
+            checked = {}
+            for place in places:
+                y = array(*place)
+                results = plain(form, y)
+                if (
+                    results is None
+                    or (name in OUT and "3" in form)
+                    or (kind != "view" and any(each is y for each in results) and form.count("y") > 1)
+                ):
+                    continue  # an error, or what is given for ``out``
+                called = True
+                arrays = [each for each in results if isinstance(each, np.ndarray) and each.size and y.size]
+                shares = [np.shares_memory(each, y) for each in arrays]
+                alone = "(y" in form and form.count("y") == 1
+                if (kind == "copy" and any(shares)) or (kind == "view" and alone and arrays and not any(shares)):
+                    found.append(f"{name} is no {kind}: {form} of {place[1]}{place[0]}")
+                checked[place] = results
+            found += faults_of(form, checked)
         if kind and not called:
             found.append(f"{name} was never called")
-    return [each for each in found if each]
+    return found
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -67,21 +67,20 @@ def test_random_writes_have_right_gradients(start: int, target: str, limits: Non
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_random_writes_have_right_jacobians_and_second_derivatives(kind: str, target: str) -> None:
-    for number in range(3000, 3002):
-        agree(number, target, kind, longest=5_000)
+    agree(3000, target, kind, longest=5_000)
 
 
 @needs_compiler
 def test_elements_chosen_side_by_side_are_read_whatever_the_choice() -> None:
     """GCC 12.2 takes the mask of other elements for what it reads on one side of a choice alone."""
     random = np.random.default_rng(1)
-    x, mask = random.normal(size=(128, 16)), random.random(size=(128, 16)) < 0.01
+    x, mask = random.normal(size=(128, 4)), random.random(size=(128, 4)) < 0.02
 
     def f(x: Any) -> Any:
         v = np.tanh(x)
         v[:, 1:] = v[:, 1:] / (v[:, 1:] ** 2 + 0.5)
         v[mask] = 0.75
-        v[105:119, 1:16] /= x[105:119, 1:16] ** 2 + 1.5
+        v[105:119, 1:4] /= x[105:119, 1:4] ** 2 + 1.5
         return np.mean(v[::2])
 
     both = yota.value_and_grad(f, target="c")

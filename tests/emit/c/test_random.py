@@ -27,6 +27,9 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "single": ((1, 1), (1,), ()),
     "empty": ((0, 3), (3,), (0, 1)),
 }
+SAMPLE = [(shapes, "float64") for shapes in SHAPES]
+SAMPLE += [(shapes, ("float32", "complex128")[place % 2]) for place, shapes in enumerate(SHAPES)]
+"""`python -m tests.emit.c.fuzz` runs all dtypes for each shape."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -39,8 +42,7 @@ def _several_threads() -> Any:
         yield
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
-@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize(("shapes", "dtype"), SAMPLE)
 @settings(max_examples=3, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtype: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cuda.collected import DTYPES, SHAPES, collected
+from tests.cuda.collected import SAMPLE, collected
 from tests.cuda.hosted import Source, load, needs_compiler
 from tests.emit.programs import Writer, arguments, check, evaluate
 from yota.emit.targets.cuda import Form, generate
@@ -19,8 +19,7 @@ pytestmark = needs_compiler
 BLOCKS = {"long": 32, "rows": 64, "wide": 128, "tall": 256, "pairs": 512, "blocks": 1024}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize(("shapes", "dtype"), SAMPLE)
 def test_kernels_compute_what_the_tape_says(shapes: str, dtype: str) -> None:
     tapes = collected(shapes, dtype)
     sources = [generate(tape, threads=BLOCKS.get(shapes, 256)) for tape in tapes]
