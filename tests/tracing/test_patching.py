@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 
+from yota.tracing import namespace
 from yota.tracing.patching import ABSENT, Patch, PatchGroup, enter, held_at, leave
 
 
@@ -68,3 +70,11 @@ def test_the_first_of_several_forms_for_one_place_counts():
     assert table == {"a": "mine"}
     leave(group, mine)
     assert table == {"a": "original"}
+
+
+def test_the_patches_of_numpy_are_applied_together():
+    group = namespace._standard(len(sys.modules), sys.modules.get("cupy"))[0]
+    try:
+        assert group.apply()
+    finally:
+        group.undo()

@@ -71,7 +71,8 @@ class Captures:
         # The user may write into it later: the tape never relies on that nobody does.
         if self._seen is not None:
             self._seen.use(value)
-        known, native = self._known.get(id(value)), acceptable(value)
+        known = self._known.get(id(value))
+        native = value if type(value) is np.ndarray and value.dtype.isnative else acceptable(value)
         # By bits, which tell 0.0 from -0.0.
         if known is not None and known[1].shape == value.shape and known[1].tobytes() == native.tobytes():
             return known[2]

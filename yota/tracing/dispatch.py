@@ -166,6 +166,8 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
             return _constant(trace, _on_plain_values(trace, ufunc, inputs, kwargs))
         raise missing(trace, ufunc)
     if not kwargs and ufunc not in OF_COMPLEX:
+        if not trace.exact:
+            trace.direct[ufunc] = known
         return trace.apply(known, inputs, depth=4)
     return _elementwise(trace, ufunc, known, inputs, kwargs)
 

@@ -13,6 +13,8 @@ IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
 """Recorded forms by NumPy function, or by the name of a method that all ufuncs have; each takes the trace first."""
 CHECKED: set[Any] = set()
 """Those of NumPy's functions that are called with plain values first, for the errors that they raise."""
+BY_KIND: dict[Any, int] = {}
+"""How many arguments are operands, of functions that may become one op that the kinds of all arguments determine."""
 OF_COMPLEX: dict[Any, Callable[..., Any]] = {}
 """Of complex numbers, recorded forms by ufunc whose rule is for real ones; each takes the trace first."""
 FORMS: dict[tuple[str, str], Callable[..., Any]] = {}
@@ -58,9 +60,13 @@ def registering(
     return register
 
 
-def implements(*functions: Any, named: bool = False, checked: bool = False) -> Callable[[Form], Form]:
-    """Register a recorded form of NumPy ``functions``; if ``checked``, NumPy has accepted the arguments."""
+def implements(*functions: Any, named: bool = False, checked: bool = False, by_kind: int = 0) -> Callable[[Form], Form]:
+    """Register a recorded form of NumPy ``functions``; if ``checked``, NumPy has accepted the arguments.
+
+    by_kind: how many arguments are operands, if what is recorded depends on no element of theirs; see `BY_KIND`.
+    """
     CHECKED.update(functions if checked else ())
+    BY_KIND.update(dict.fromkeys(functions if by_kind else (), by_kind))
     return registering(IMPLEMENTATIONS, {each: getattr(each, "__name__", "") for each in functions}, named)
 
 

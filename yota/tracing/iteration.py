@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,18 @@ def on_lists(original: Callable[..., Any]) -> Any:
             args = tuple([_stacked(trace, each) for each in args])
         return original(*args, **keywords)
 
-    return on_traced(original, form)
+    recorded = on_traced(original, form)
+    if original.__name__ == "take":
+        return recorded
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        # NumPy dispatches on the first argument.
+        is_plain = len(args) == 1 or (args and {list, tuple}.isdisjoint(map(type, args[1:])))
+        return original(*args, **keywords) if is_plain and is_tracer(args[0]) else recorded(*args, **keywords)
+
+    call.recorded_from = original  # type: ignore[attr-defined]
+    return call
 
 
 class Converter:

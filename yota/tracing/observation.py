@@ -41,29 +41,25 @@ class Observation:
         """The lines of instructions by their offset, for each code of `ran` by identity."""
         self._known: dict[Location, Location] = {}
         """Lines by themselves: those that are equal are the same object."""
-        self._code: CodeType | None = None
+        self.code: CodeType | None = None
         """The code of the last call of `here`, and its lines."""
-        self._lines: dict[int, Location] = {}
+        self.lines: dict[int, Location] = {}
 
-    def here(self) -> Location | None:
-        """The line of the user's that is running, inside of the function; its code, and what called it, is noted."""
-        frame: FrameType | None = sys._getframe(3)
+    def here(self, inner: FrameType) -> Location | None:
+        """The user's line that ``inner`` runs for, inside of the function; its code, and what called it, is noted."""
+        frame: FrameType | None = inner
         while frame is not None:
             code = frame.f_code
-            if code is self._code:
+            if code is self.code:
                 break
             if kinds[code.co_filename] in ("user", "entry") or id(code) in rewritten:
-                self._code, self._lines = code, self._every.setdefault(id(code), {})
+                self.code, self.lines = code, self._every.setdefault(id(code), {})
                 break
             frame = frame.f_back
         else:
             return None
-        found = self._lines.get(frame.f_lasti)
+        found = self.lines.get(frame.f_lasti)
         return self._noted(frame) if found is None else found
-
-    def line(self, frame: FrameType) -> Location | None:
-        """The line that ``frame`` runs, if it is where `here` was last; None anywhere else."""
-        return self._lines.get(frame.f_lasti) if frame.f_code is self._code else None
 
     def _noted(self, frame: FrameType) -> Location | None:
         first = None
@@ -81,7 +77,7 @@ class Observation:
             return None
         location = self._known.setdefault(found := location_of(first), found)
         if first is frame:
-            self._lines[frame.f_lasti] = location
+            self.lines[frame.f_lasti] = location
         return location
 
     def _call(self, frame: FrameType) -> None:

@@ -20,7 +20,7 @@ from yota.ir.compact_recording import Recorder
 from yota.ir.location import Location, where
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Keywords
-from yota.ir.types import NUMBERS, tuple_of, type_of
+from yota.ir.types import NUMBERS, TensorType, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, copied, frozen, name_of
@@ -83,7 +83,7 @@ class Trace:
         self.is_too_narrow = False
         """Whether a traced value came to be written into a plain array, which `wide` might mend."""
         self.values: dict[int, Any] = _Values(self)
-        self._unswept, self._retained = 0, 0
+        self._unswept, self._limit = 0, _SWEPT
         self.conversions: dict[int, Conversion] = {}
         self.texts: list[Text] = []
         """Texts of traced values, where the function runs from its source."""
@@ -134,6 +134,8 @@ class Trace:
         self.captures = Captures(self.builder, self.values, self.seen if live else None)
         self.intercepted: Mapping[int, Callable[..., Any]] = {}
         """By identity of a function that is a primitive for this trace, what records it."""
+        self.direct: dict[np.ufunc, Primitive] = {}
+        """Ufuncs that were found to be primitives, each of which is one op for all operands."""
         self.hold: Callable[[], None] = lambda: None
         """Puts recording forms into the namespaces of libraries, from now until the trace ends."""
 
@@ -209,7 +211,7 @@ class Trace:
             known = self.conversions.get(id(value)) if self.conversions else None
             if known is not None:
                 return known.variable
-            variable = self.builder.interned.get((kind, value))
+            variable = self.builder.interned.get((kind, value or repr(value)))
             return variable if variable in self.values else self._intern(value)
         if kind is Tracer or is_tracer(value):
             if value._trace is not self or self.finished:
@@ -221,6 +223,8 @@ class Trace:
         known = self.conversions.get(id(value))
         if known is not None:
             return known.variable
+        if kind is np.ndarray and value.dtype != object:
+            return self.captures.array(value)
         if isinstance(value, np.generic):
             return self._intern(value)
         if is_on_device(value):
@@ -302,10 +306,7 @@ class Trace:
             if python is None:
                 self._rely_on(variables)
             raise
-        found = self.record(primitive, tuple(variables), static or (), result, depth)
-        if type(result) is np.ndarray:
-            self._computed(result.nbytes)
-        return found
+        return self.record(primitive, tuple(variables), static or (), result, depth)
 
     def ruled(self, name: str, /, *operands: Any, **static: Any) -> Any:
         """Record the primitive that the registry has by that name; see `apply`."""
@@ -339,10 +340,7 @@ class Trace:
             else:
                 self._rely_on((one, two))
             raise
-        found = self.record(primitive, (one, two), (), result, depth)
-        if type(result) is np.ndarray:
-            self._computed(result.nbytes)
-        return found
+        return self.record(primitive, (one, two), (), result, depth)
 
     def record(
         self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any, depth: int = 0
@@ -352,49 +350,59 @@ class Trace:
             self.check()
         builder = self.builder
         constants, place = builder.constants, builder.place
-        frame = None
-        if depth and place is not None and place.primitive is primitive and place.kind is type(result):
+        frame, kind = sys._getframe(depth or 1), type(result)
+        if (
+            depth
             # In a pattern the code that runs tells the line, at a third of the time.
-            frame = sys._getframe(depth)
-            if (
-                frame.f_code is place.code
-                and frame.f_lasti == place.offset
-                and (variables[0] not in constants or variables[-1] not in constants)
-                and len(variables) == place.arity
-                and (not static or place.fits(static))
-                # What an element is written into has the type that it had before.
-                and (not place.writes or builder.types[variables[0]] is place.type)
-            ):
-                number = builder.follow(place, variables, static)
-                self.values[number] = result
-                return Tracer(self, number)
+            and place is not None
+            and place.primitive is primitive
+            and place.kind is kind
+            and frame.f_code is place.code
+            and frame.f_lasti == place.offset
+            and (variables[0] not in constants or variables[-1] not in constants)
+            and len(variables) == place.arity
+            and (not static or place.fits(static))
+            # What an element is written into has the type that it had before.
+            and (not place.writes or builder.types[variables[0]] is place.type)
+        ):
+            number = builder.follow(place, variables, static)
+            self.values[number] = result
+            return Tracer(self, number)
         for variable in variables:
             if variable not in constants:
                 constant = False
                 break
         else:
             constant = not (self.keeps and any(np.ndim(self.values[variable]) for variable in variables))
-        type_ = NUMBERS.get(type(result))
+        type_ = NUMBERS.get(kind)
         if type_ is None:
             if isinstance(result, (tuple, list)):
                 return self._record_several(primitive, variables, static, result, constant)
-            type_ = type_of(result)
+            type_ = self._type_of(result, variables)
             # No element of an empty array depends on anything.
             constant = constant or (0 in type_.shape and not (self.exact or self.keeps))
         if constant:
             return self.constant(frozen(result))
-        builder.location = self.seen.here()
+        seen = self.seen
+        found = seen.lines.get(frame.f_lasti) if frame.f_code is seen.code else None
+        builder.location = found = found or seen.here(frame)
         variable = builder.emit(primitive, variables, static, type_)
-        if frame and place and builder.place is place.following and self.seen.line(frame) is builder.location:
+        if place and depth and builder.place is place.following and frame.f_code is seen.code:
             place.code, place.offset = frame.f_code, frame.f_lasti
         self.values[variable] = result
         return Tracer(self, variable)
 
-    def _computed(self, nbytes: int) -> None:
-        """Count the bytes of a new array, whose traced value exists; free others from time to time."""
-        self._unswept += nbytes
-        if self._unswept > max(_SWEPT, self._retained):
+    def _type_of(self, result: Any, variables: tuple[int, ...]) -> TensorType:
+        """The type of a new array, which is often that of the first operand; its bytes are counted."""
+        self._unswept += result.nbytes
+        if self._unswept > self._limit:
             self._sweep()
+        for variable in variables:
+            found = self.builder.types[variable]
+            if found.dtype is result.dtype and found.shape == result.shape and not found.weak:
+                return found
+            break
+        return type_of(result)
 
     def _sweep(self) -> None:
         """Free the values of large arrays that the function no longer refers to."""
@@ -404,14 +412,14 @@ class Trace:
             if type(each) in traced and each._trace is self:
                 live.add(each._variable)
                 live.add(each._base_variable if each._base is not None else each._variable)
-        values, self._retained = self.values, 0
+        values, retained = self.values, 0
         for variable, value in [*values.items()]:
             if type(value) is np.ndarray and _held(value) >= _LARGE:
                 if variable in live or self.builder.definition(variable) is None:
-                    self._retained += value.nbytes
+                    retained += value.nbytes
                 else:
                     del values[variable]
-        self._unswept = 0
+        self._unswept, self._limit = 0, max(_SWEPT, retained)
 
     def _record_several(
         self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, results: Sequence[Any], constant: bool
@@ -426,7 +434,7 @@ class Trace:
         if constant:
             parts = [self.constant(frozen(each)) for each in results]
         else:
-            self.builder.location = self.seen.here()
+            self.builder.location = self.seen.here(sys._getframe(1))
             type_ = tuple_of([type_of(each) for each in results])
             whole = self.builder.emit(primitive, variables, static, type_)
             self.values[whole] = results
@@ -441,7 +449,7 @@ class Trace:
         """Note that Python saw ``number`` (a ``kind`` of ``variable``), or only its sign, and may act on it."""
         self.check()
         if not self.is_constant(variable):
-            self.builder.location = self.seen.here()
+            self.builder.location = self.seen.here(sys._getframe(1))
             self.builder.guard(variable, number, kind, signs=signs)
             if len(self.builder.guards) == _MANY_GUARDS and self.builder.alarm is not None:
                 self.restart_in_loop()

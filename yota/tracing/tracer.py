@@ -13,9 +13,10 @@ from yota.tracing import traced_text as text
 from yota.tracing.array_protocols import answered, deferred, overriding, refuse_computing
 from yota.tracing.current import innermost
 from yota.tracing.dispatch import call_function, call_ufunc
-from yota.tracing.implementations import IMPLEMENTATIONS
-from yota.tracing.indices import is_written
+from yota.tracing.implementations import BY_KIND, IMPLEMENTATIONS
+from yota.tracing.indices import are_whole, is_written
 from yota.tracing.methods import ArrayMethods, is_tracer
+from yota.tracing.repeated_calls import repeated
 from yota.tracing.strided import as_dtype
 from yota.tracing.untyped import np
 
@@ -28,12 +29,22 @@ def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any
     known = primitive(name)
 
     def forward(self: Tracer, other: Any) -> Any:
-        found = None if type(other) in _OPERANDS else _deferred(self, name, other, (self, other))
-        return self._recorder().operate(known, python, self, other) if found is None else found
+        trace = innermost.stack[-1]
+        if trace is not self._trace or type(other) not in _OPERANDS:
+            found = _deferred(self, name, other, (self, other))
+            if found is not None:
+                return found
+            trace = self._recorder()
+        return trace.operate(known, python, self, other)
 
     def reflected(self: Tracer, other: Any) -> Any:
-        found = None if type(other) in _OPERANDS else _deferred(self, name, other, (other, self))
-        return self._recorder().operate(known, python, other, self) if found is None else found
+        trace = innermost.stack[-1]
+        if trace is not self._trace or type(other) not in _OPERANDS:
+            found = _deferred(self, name, other, (other, self))
+            if found is not None:
+                return found
+            trace = self._recorder()
+        return trace.operate(known, python, other, self)
 
     return forward, reflected, _in_place(forward)
 
@@ -72,7 +83,10 @@ def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
     if isinstance(value, np.ndarray) and base is tracer and isinstance(exponent, (int, float, np.number)):
         special = None if is_tracer(exponent) else _POWERS.get(float(exponent))
         if special:
-            return trace.apply(primitive(special), (base,), python=lambda value: value**exponent)
+            known = primitive(special)
+            if value.dtype.kind == "f" and type(exponent) in (int, float):
+                return trace.apply(known, (base,))
+            return trace.apply(known, (base,), python=lambda value: value**exponent)
     if type(value) in (int, float) and value < 0:
         # A whole power of a real number of Python's is real, any other one complex.
         power = exponent._value() if is_tracer(exponent) else exponent
@@ -208,6 +222,16 @@ class Tracer(ArrayMethods):
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        trace = innermost.stack[-1]
+        if trace is self._trace and method == "__call__" and not kwargs:
+            known = trace.direct.get(ufunc)
+            if known is not None and _OPERANDS.issuperset(map(type, inputs)):
+                return trace.apply(known, inputs, depth=3)
+            if ufunc in BY_KIND and type(self) is Tracer:
+                return repeated(trace, Tracer, ufunc, inputs, {}, lambda: self._ufunc(ufunc, method, inputs, {}))
+        return self._ufunc(ufunc, method, inputs, kwargs)
+
+    def _ufunc(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         out = kwargs.get("out", ())
         other = overriding("__array_ufunc__", (*inputs, *(out if isinstance(out, tuple) else (out,))))
         if other is not None:
@@ -215,6 +239,12 @@ class Tracer(ArrayMethods):
         return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        trace = self._trace
+        if func in BY_KIND and innermost.stack[-1] is trace and type(self) is Tracer:
+            return repeated(trace, Tracer, func, args, kwargs, lambda: self._function(func, types, args, kwargs))
+        return self._function(func, types, args, kwargs)
+
+    def _function(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         other = overriding("__array_function__", _operands(args, kwargs)) if len(types) > 1 else None
         if other is not None:
             return answered(other, "__array_function__", func, types, args, kwargs)
@@ -282,6 +312,14 @@ class Tracer(ArrayMethods):
         return self
 
     def __getitem__(self, index: Any) -> Any:
+        trace = self._trace
+        if (
+            (type(index) is slice or (type(index) is tuple and not are_whole(index)))
+            and innermost.stack[-1] is trace
+            and type(self) is Tracer
+            and type(self._read) is not views.Look
+        ):
+            return repeated(trace, Tracer, operator.getitem, (self, index), {}, lambda: views.read(self, index))
         return views.read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -359,3 +397,4 @@ class Tracer(ArrayMethods):
 
 
 _OPERANDS.add(Tracer)
+BY_KIND[operator.getitem] = 1

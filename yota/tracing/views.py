@@ -127,7 +127,7 @@ def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
     """Apply a primitive that may give a view of its operand, as NumPy decides on the concrete value."""
     result: Tracer = tracer._trace.apply(primitive(name), (tracer,), static)
     result = _viewed(tracer, result, static, name)
-    if name == "reshape" and _long(tracer.shape) != _long(static["shape"]):
+    if name == "reshape" and long_axes(tracer.shape) != long_axes(static["shape"]):
         by_layout(tracer, result)
     return result
 
@@ -156,7 +156,7 @@ def detached(tracer: Tracer) -> Any:
     return tracer.copy("K")
 
 
-def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
+def long_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape without the axes that can come and go in a view."""
     return tuple(extent for extent in shape if extent != 1)
 

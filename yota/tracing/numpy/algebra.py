@@ -10,7 +10,7 @@ from yota.tracing.memory import arranged
 from yota.tracing.numpy.selection import diagonal
 
 
-@implements(np.matmul)
+@implements(np.matmul, by_kind=2)
 def _matmul(
     trace: Trace,
     a: Any,
@@ -34,7 +34,7 @@ def _matmul(
     return np.moveaxis(np.matmul(*moved), ends[-1], axes[-1]) if len(axes) > 2 else np.matmul(*moved)
 
 
-@implements(np.dot)
+@implements(np.dot, by_kind=2)
 def _dot(trace: Trace, a: Any, b: Any) -> Any:
     a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
     if not a.ndim or not b.ndim:

@@ -15,7 +15,7 @@ def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return trace.apply(primitive(name), (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
-@implements(np.sum, np.prod, named=True)
+@implements(np.sum, np.prod, named=True, by_kind=1)
 def _fold(
     name: str,
     trace: Trace,
@@ -42,7 +42,7 @@ def as_dtype(trace: Trace, value: Any, dtype: Any) -> Any:
     return trace.traced(value).astype(dtype, copy=False) if is_tracer(value) else np.asarray(value, dtype)
 
 
-@implements(np.max, np.amax, np.min, np.amin, named=True)
+@implements(np.max, np.amax, np.min, np.amin, named=True, by_kind=1)
 def _extremum(
     name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Any:
@@ -59,7 +59,7 @@ def _extremum(
     return result if initial is None else getattr(np, f"{name}imum")(initial, result)
 
 
-@implements(np.any, np.all, named=True)
+@implements(np.any, np.all, named=True, by_kind=1)
 def _truth(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:
     if where is not True:
         a = np.where(where, a, name == "all")
@@ -124,7 +124,7 @@ def root(trace: Trace, variance: Any) -> Any:
     return trace.ruled("_root", variance)
 
 
-@implements(np.cumsum, np.cumprod, named=True)
+@implements(np.cumsum, np.cumprod, named=True, by_kind=1)
 def _accumulate(name: str, trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
     a = trace.traced(a)
     if dtype is not None and np.dtype(dtype) != a.dtype:
@@ -134,7 +134,7 @@ def _accumulate(name: str, trace: Trace, a: Any, axis: Any = None, dtype: Any = 
     return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
 
 
-@implements(np.argmax, np.argmin, named=True)
+@implements(np.argmax, np.argmin, named=True, by_kind=1)
 def _position(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     a = trace.traced(a)
     axis = None if axis is None else axes_of(axis, a.ndim)[0]

@@ -10,7 +10,7 @@ from yota.tracing.memory import laid_as
 from yota.tracing.views import Look, derived
 
 
-@implements(np.where)
+@implements(np.where, by_kind=3)
 def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None:
         return np.nonzero(condition)

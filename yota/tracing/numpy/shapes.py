@@ -11,7 +11,7 @@ from yota.tracing.memory import axes_in_memory, memory_order
 from yota.tracing.views import view, viewing, write
 
 
-@implements(np.reshape)
+@implements(np.reshape, by_kind=1)
 def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
     a = trace.traced(a)
     order = memory_order(trace, a, order)
@@ -38,21 +38,21 @@ def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
     return viewing(a, found, lambda value: value.ravel(order))
 
 
-@implements(np.transpose, np.permute_dims)
+@implements(np.transpose, np.permute_dims, by_kind=1)
 def _transpose(trace: Trace, a: Any, axes: Any = None) -> Any:
     a = trace.traced(a)
     order = range(a.ndim)[::-1] if axes is None else np.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
     return view(a, "transpose", {"axes": tuple(order)}) if a.ndim > 1 else view(a, "reshape", {"shape": a.shape})
 
 
-@implements(np.swapaxes)
+@implements(np.swapaxes, by_kind=1)
 def _swapaxes(trace: Trace, a: Any, axis1: int, axis2: int) -> Any:
     order = list(range(a.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return np.transpose(a, order)
 
 
-@implements(np.squeeze)
+@implements(np.squeeze, by_kind=1)
 def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     a = trace.traced(a)
     whole = axis is None or (not a.ndim and axis in (0, -1))
@@ -60,7 +60,7 @@ def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     return np.reshape(a, tuple(extent for position, extent in enumerate(a.shape) if position not in drop))
 
 
-@implements(np.broadcast_to)
+@implements(np.broadcast_to, by_kind=1)
 def _broadcast_to(trace: Trace, array: Any, shape: Any, subok: bool = False) -> Any:
     sizes = tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     array = trace.traced(array)
@@ -74,7 +74,7 @@ def _broadcast_arrays(trace: Trace, *args: Any, subok: bool = False) -> Any:
     return tuple(np.broadcast_to(each, shape) for each in args)
 
 
-@implements(np.concatenate)
+@implements(np.concatenate, by_kind=1)
 def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
     pieces = [trace.traced(each) for each in arrays]
     if axis is None:
@@ -84,7 +84,7 @@ def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, ca
     return trace.apply(primitive("concatenate"), pieces, {"axis": axes_of(axis, pieces[0].ndim)[0]})
 
 
-@implements(np.stack)
+@implements(np.stack, by_kind=1)
 def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
     pieces = [trace.traced(each) for each in arrays]
     if dtype is not None:

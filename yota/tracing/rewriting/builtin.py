@@ -13,8 +13,8 @@ from yota.tracing.array_protocols import source_form
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer, unboxed
-from yota.tracing.patch_targets import Type, has_attribute, is_instance
 from yota.tracing.patching import ABSENT
+from yota.tracing.recording_forms import Type, has_attribute, is_instance
 from yota.tracing.rewriting.rewritten import RULES
 from yota.tracing.source_lines import caller
 from yota.tracing.subclassed import as_float, as_kind, class_for

@@ -9,7 +9,7 @@ from typing import Any
 from yota.errors import YotaError
 from yota.tracing.current import current
 from yota.tracing.methods import is_tracer
-from yota.tracing.patch_targets import attribute as attribute_of
+from yota.tracing.recording_forms import attribute as attribute_of
 from yota.tracing.rewriting.call_rules import call, descriptor, ready, set_by_class, special
 from yota.tracing.rewriting.effects import enters, is_own, made, writes
 from yota.tracing.rewriting.operator_rules import iterate
