@@ -36,6 +36,10 @@ CALLS = {
     "products": lambda x: x @ _ROW + np.dot(x, _ROW) + np.dot(_ROW, x.T) + np.matmul(x, _ROW)[0],
     "joined": lambda x: np.concatenate([x, x[::-1]]) + np.concatenate((x[1:], x[:1], x)),
     "stacked": lambda x: np.stack([x, x], 1) + np.stack([x, 2 * x], axis=1),
+    "listed": lambda x: (
+        np.array([x[0, 0], 2, x[1, 1]]) + np.array([x[0, 0], 2.0, x[1, 1]]) + np.array((x[0], x[1]))[:, 1:]
+    ),
+    "written": lambda x: _written(lambda y: y)(np.array([x[0, 0], x[0, 1]])) + np.array([x[0], x[1]]).T.reshape(4, 2),
     "shapes": lambda x: np.reshape(x, (4, 3)) @ x.reshape(3, -1) + x.T @ x,
     "order": lambda x: np.reshape(x, (4, 3), order="A") + np.reshape(x.T, (4, 3), order="A") + x.reshape(4, 3),
     "slices": lambda x: x[:, 1:][:2, None, ::-1] + x[..., :-1][1, None, :] + x[np.newaxis, :2, :3] * x[:2, 1:],

@@ -11,8 +11,10 @@ from yota.ir.catalog import primitive
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
 from yota.tracing.current import paused
+from yota.tracing.implementations import BY_KIND
 from yota.tracing.memory import laid_out
 from yota.tracing.methods import is_traced, is_tracer, transformed
+from yota.tracing.repeated_calls import repeated
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
@@ -25,12 +27,17 @@ _ORDERS = {"asfortranarray": "F", "ascontiguousarray": "C"}
 
 def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
     """``np.array(value)`` with traced values anywhere inside of nested lists."""
+    if type(value) in (list, tuple) and dtype is None and not keywords:
+        return repeated(trace, array, (value,), {}, lambda: _stacked(trace, value))
     result = as_array(trace, value).copy() if is_tracer(value) and not value.ndim else _stacked(trace, value)
     if dtype is not None and np.dtype(dtype) != result.dtype:
         if np.dtype(dtype).kind == "O":
             raise trace.refuse("an object array cannot hold traced values.", "Leave dtype=object out.")
         result = result.astype(dtype)
     return _with_axes(result, keywords.get("ndmin", 0))
+
+
+BY_KIND[array] = 1
 
 
 def _with_axes(value: Any, ndmin: int) -> Any:
@@ -80,7 +87,8 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
             return _with_axes(kept, 1 if name in _ORDERS else keywords.get("ndmin", 0))
         if is_traced(value):
             keywords.pop("copy", None)
-            return laid_out(array(trace, value, dtype, **keywords), _ORDERS.get(name, keywords.get("order")))
+            found = array(trace, value, dtype, **keywords)
+            return laid_out(found, _ORDERS.get(name, keywords.get("order"))) if keywords or name in _ORDERS else found
         if type(value) in _PLAIN:
             return fresh(trace, original(value, dtype, *args, **keywords))
         with paused():  # an object's __array__ must give a plain array

@@ -157,12 +157,17 @@ def hold(patches: Iterable[Patch]) -> None:
     """Apply further patches of a trace that has entered."""
     with _lock:
         for patch in patches:
-            key = _key(patch)
+            owner, key = patch.owner, (id(patch.owner), patch.name)
             known, count = _held.get(key, (patch, 0))
+            # Most owners are dictionaries: calls to read and write them would take longer than all else.
+            held = None if count else owner.get(patch.name, ABSENT) if type(owner) is dict else _read(patch)
             # What a patch holds now may be other than what its form stands for, where the user has put it there.
-            if not count and _read(patch) is patch.original:
+            if not count and held is patch.original:
                 _originals[id(patch.form)] = patch.form, patch.original
-                _write(patch, patch.form)
+                if type(owner) is dict:
+                    owner[patch.name] = patch.form
+                else:
+                    _write(patch, patch.form)
             _held[key] = known, count + 1
 
 
@@ -203,7 +208,11 @@ def _key(patch: Patch) -> tuple[int, Any]:
 
 
 def _restore(patch: Patch) -> None:
-    if isinstance(patch.owner, list):
+    owner = patch.owner
+    if type(owner) is dict and patch.original is not ABSENT:
+        if owner.get(patch.name) is patch.form:
+            owner[patch.name] = patch.original
+    elif isinstance(patch.owner, list):
         patch.owner[:] = [patch.original if each is patch.form else each for each in patch.owner]
     elif _read(patch) is patch.form:
         _write(patch, patch.original)

@@ -65,19 +65,11 @@ _known: dict[tuple[Any, ...], _Known] = {}
 
 
 def repeated(
-    trace: Trace,
-    traced: type,
-    function: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    usual: Callable[[], Any],
+    trace: Trace, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], usual: Callable[[], Any]
 ) -> Any:
-    """What ``function(*args, **kwargs)`` records, by what a call of its kind became before; else as ``usual``.
-
-    traced: the class of traced values without forms of their own.
-    """
+    """What ``function(*args, **kwargs)`` records, by what a call of its kind became before; else as ``usual``."""
     key: list[Any] = [function]
-    operands = None if trace.exact or trace.sizes is not None else _operands(trace, traced, function, args, key)
+    operands = None if trace.exact or trace.sizes is not None else _operands(trace, function, args, key)
     if operands is None or not (
         _are_literals(args[BY_KIND[function] :], key) and (not kwargs or _are_literals(kwargs.items(), key))
     ):
@@ -91,13 +83,13 @@ def repeated(
     result = known.of([held[variable] for variable in variables])
     found = trace.record(op.primitive, variables, op.static, result, 3)
     if known.read is not None:
-        found = traced(trace, found._variable, operands[0], known.read)
+        found = trace.plain(trace, found._variable, operands[0], known.read)
     if known.notes:
         by_layout(operands[0], found)
     return found
 
 
-def _operands(trace: Trace, traced: type, function: Any, args: Sequence[Any], key: list[Any]) -> Sequence[Any] | None:
+def _operands(trace: Trace, function: Any, args: Sequence[Any], key: list[Any]) -> Sequence[Any] | None:
     """The operands, with their kinds added to ``key``; None if one of them is of another kind than most."""
     operands = args[: BY_KIND[function]]
     if operands and type(operands[0]) in (list, tuple):
@@ -108,7 +100,7 @@ def _operands(trace: Trace, traced: type, function: Any, args: Sequence[Any], ke
         key.append(kind)
         if kind is np.ndarray:
             value = each
-        elif kind is traced:
+        elif kind is trace.plain:
             if each._trace is not trace:
                 return None
             value = trace.values[each._variable if each._base is None else each._current()]
@@ -145,14 +137,17 @@ def _are_literals(values: Any, key: list[Any]) -> bool:
 def _observed(trace: Trace, kind: tuple[Any, ...], operands: Sequence[Any], usual: Callable[[], Any]) -> Any:
     """What is recorded as ``usual``; if that is one op of the operands in their order, it is remembered."""
     builder = trace.builder
-    ops, guards, ordered = len(builder.ops), len(builder.guards), trace.ordered
+    ops, ordered = len(builder.ops), trace.ordered
+    guards, noted = len(builder.guards), len(trace.reshaped)
     trace.ordered = None
     try:
         found = usual()
     finally:
         relies = trace.ordered is not None
         trace.ordered = ordered or trace.ordered
-    if relies or not operands or len(builder.ops) != ops + 1 or len(builder.guards) != guards or not is_tracer(found):
+    if relies or not operands or not is_tracer(found):
+        return found
+    if len(builder.ops) != ops + 1 or len(builder.guards) != guards:
         return found
     op = builder.definition(found._variable)
     if op is None or op.result != builder.count:
@@ -165,7 +160,8 @@ def _observed(trace: Trace, kind: tuple[Any, ...], operands: Sequence[Any], usua
         values = [trace.values[each] for each in op.operands]
         notes = op.primitive is primitive("reshape") and long_axes(operands[0].shape) != long_axes(found.shape)
         known = _Known(op, found._read, notes, values[0])
-        if _are_alike(known.of(values), trace.values[found._variable]):
+        alike = _are_alike(known.of(values), trace.values[found._variable])
+        if alike and (notes or len(trace.reshaped) == noted):
             if len(_known) >= _MOST:
                 _known.clear()
             _known[kind] = known

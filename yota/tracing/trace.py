@@ -63,6 +63,9 @@ class Trace:
     wide: whether new arrays of whole numbers and truths are traced too, so that traced values may be written there.
     """
 
+    plain = Tracer
+    """The class of traced values without a subclass of arrays."""
+
     def __init__(
         self,
         name: str,

@@ -228,7 +228,7 @@ class Tracer(ArrayMethods):
             if known is not None and _OPERANDS.issuperset(map(type, inputs)):
                 return trace.apply(known, inputs, depth=3)
             if ufunc in BY_KIND and type(self) is Tracer:
-                return repeated(trace, Tracer, ufunc, inputs, {}, lambda: self._ufunc(ufunc, method, inputs, {}))
+                return repeated(trace, ufunc, inputs, {}, lambda: self._ufunc(ufunc, method, inputs, {}))
         return self._ufunc(ufunc, method, inputs, kwargs)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -241,7 +241,7 @@ class Tracer(ArrayMethods):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         trace = self._trace
         if func in BY_KIND and innermost.stack[-1] is trace and type(self) is Tracer:
-            return repeated(trace, Tracer, func, args, kwargs, lambda: self._function(func, types, args, kwargs))
+            return repeated(trace, func, args, kwargs, lambda: self._function(func, types, args, kwargs))
         return self._function(func, types, args, kwargs)
 
     def _function(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -319,7 +319,7 @@ class Tracer(ArrayMethods):
             and type(self) is Tracer
             and type(self._read) is not views.Look
         ):
-            return repeated(trace, Tracer, operator.getitem, (self, index), {}, lambda: views.read(self, index))
+            return repeated(trace, operator.getitem, (self, index), {}, lambda: views.read(self, index))
         return views.read(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
