@@ -150,6 +150,13 @@ def test_bessel_functions(kind: Any) -> None:
         close(float(tape.to_sympy().subs(sympy.Symbol("x"), 0.7).evalf(20)), f(0.7))
 
 
+def test_irrational_factors_are_one_number_and_quotients_stay_exact() -> None:
+    for factor, at, found in ((4 * sympy.pi / 3, 1.0, 4.188790204786391), (Rational(4, 49), 49.0, 4.0)):
+        f: Any = yota.lambdify(x, x * factor, target="numpy")
+        assert f(at) == found
+        assert f.source.count("multiply") == 1 and f.source.count("divide") == (factor.is_Rational is True)
+
+
 def test_a_power_of_two_arguments_is_no_branch() -> None:
     _, tape = yota.trace(yota.from_sympy(x**y + x / y, (x, y)), 2.0, 3.0)
     assert not tape.guards
@@ -447,6 +454,7 @@ SYMBOL = sympy.Symbol("x")
     "expression, modules",
     [
         (SYMBOL + sympy.pi, {"pi": 3.14}),
+        (4 * SYMBOL * sympy.pi / 3, {"pi": 3.14}),
         (SYMBOL + sympy.E, {"e": 3}),
         (SYMBOL + sympy.E, {"E": 3}),
         (SYMBOL + sympy.EulerGamma, [{"euler_gamma": 1.5, "EulerGamma": 2}, "numpy"]),

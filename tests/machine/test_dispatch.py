@@ -126,9 +126,11 @@ def test_derivatives_behind_a_dispatcher_are_derivatives_still() -> None:
 
 
 @needs_compiler
-def test_items_of_tuples_and_lists_and_integers_go_straight_to_c() -> None:
+@pytest.mark.parametrize("target", ["c", "numpy"])
+def test_items_of_tuples_and_lists_and_integers_go_straight_to_compiled_code(target: str) -> None:
+    quick(len, build=True)
     a, b, c = sympy.symbols("a b c")
-    function: Any = yota.lambdify((a, (b, (c,))), a + 10 * b + 100 * c, target="c")
+    function: Any = yota.lambdify((a, (b, (c,))), a + 10 * b + 100 * c, target=target)
     for given in ((1.0, (2.0, (3.0,))), (1.0, [2.0, (3.0,)]), (1, (2, [3])), (1, (2.0, (3,)))):
         before = function.direct_calls
         assert [function(*given) for _ in range(4)] == [321.0] * 4
@@ -142,6 +144,20 @@ def test_items_of_tuples_and_lists_and_integers_go_straight_to_c() -> None:
     with pytest.raises(OverflowError):
         function(10**400, (2, [3]))
     assert len(function.forms) <= MOST_FORMS
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["c", "numpy"])
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.complex64])
+def test_numbers_of_numpy_go_straight_to_compiled_code(target: str, kind: Any) -> None:
+    quick(len, build=True)
+    function: Any = yota.value_and_grad(lambda x, y: abs(x * x * y), wrt=(0, 1), target=target)
+    first = function(kind(3.0), 2.0)
+    before = function.direct_calls
+    later = [function(kind(3.0), 2.0) for _ in range(4)][-1]
+    assert function.direct_calls > before
+    assert later == first == (18.0, (12.0, 9.0))
+    assert [*map(type, later[1])] == [*map(type, first[1])] == [kind, float]
 
 
 @needs_compiler

@@ -23,6 +23,8 @@ _MOST_WRITTEN = 32
 """Largest number of terms of a sum that become terms of the program."""
 _DOUBLE = 53
 """Bits of a double's significand."""
+_DIGITS = 30
+"""Digits of a product of numbers, which is then rounded to a double."""
 
 
 class ProgramReader(Steps, Reader):
@@ -59,6 +61,14 @@ class ProgramReader(Steps, Reader):
             # The decimal digits, as code of sympy's has them.
             return Literal(float(str(number)))
         return super()._literal(number)
+
+    def _product(self, expression: Any) -> Expression:
+        """A product. Its numbers are one if some are irrational; a quotient of integers stays, as it may be exact."""
+        numbers = [each for each in expression.args if each.is_Rational or each.is_NumberSymbol]
+        if any(each.is_NumberSymbol for each in numbers[1:]) and not self.constants.keys() & set(numbers):
+            rest = (each for each in expression.args if each not in numbers)
+            expression = sympy.Mul(sympy.Mul(*numbers).evalf(_DIGITS), *rest, evaluate=False)
+        return super()._product(expression)
 
     def _power(self, expression: Any) -> Expression:
         root = "sqrt" in self.functions and expression.exp == sympy.S.Half

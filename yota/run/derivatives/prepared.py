@@ -40,6 +40,8 @@ _FAILURES = (StaleTape, ValueError, IndexError)
 """What a failed guard raises, and what code may raise in its place; see `Specialisation.run`."""
 _REPEATED = 3
 """Number of guards by one condition from which it is worth a loop."""
+_NUMBERS = (float, complex, np.float64, np.complex128, np.float32, np.complex64)
+"""Types of numbers that generated code takes and returns."""
 
 
 class Prepared:
@@ -325,7 +327,7 @@ class Prepared:
 
 def _exact(value: Any) -> bool:
     """Whether generated code can take ``value`` unchanged and return its gradient unchanged."""
-    return type(value) in (float, complex) or (type(value) is np.ndarray and value.ndim > 0 and value.dtype.isnative)
+    return type(value) in _NUMBERS or (type(value) is np.ndarray and value.ndim > 0 and value.dtype.isnative)
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Any]:

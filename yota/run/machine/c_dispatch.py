@@ -110,14 +110,21 @@ def _packed(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def offer_whole(dispatcher: Any, kinds: Any, like: Any) -> None:
-    """Register the form for the kinds ``like`` for others with integers, if it is C that converts them to floats."""
+    """Register the form for the kinds ``like`` for others with integers, which become floats."""
     known = dispatcher.__dict__.get("_offered", {})
     found = known.get(like)
-    if found is not None and isinstance(found[0], BuiltinFunctionType) and not _gives_arguments(found[3]):
-        known[kinds] = found[0], tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
+    if found is not None and not _gives_arguments(found[3]):
+        known[kinds] = _of_floats(found[0]), tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
         if len(known) > MOST_FORMS:
             del known[next(iter(known))]
         dispatcher.set_forms(tuple(known.values()))
+
+
+def _of_floats(function: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    # C converts numbers itself.
+    if function is None or isinstance(function, BuiltinFunctionType):
+        return function
+    return lambda *leaves: function(*[float(each) if type(each) is int else each for each in leaves])
 
 
 def _gives_arguments(part: Any) -> bool:
