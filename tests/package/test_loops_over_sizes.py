@@ -194,7 +194,7 @@ def states(x, k):
 
 
 def heated(x):
-    for _ in range(300):
+    for _ in range(60):
         x = np.concatenate([x[:1], x[1:-1] + 0.2 * (x[2:] - 2 * x[1:-1] + x[:-2]), x[-1:]])
     return np.sum(x**2)
 
@@ -202,7 +202,7 @@ def heated(x):
 def peeled(x):
     """A loop whose steps call a function of the file."""
     total = 0.0
-    for _ in range(200):
+    for _ in range(50):
         total = total + x[np.argmax(x)] ** 2
         x = 0.99 * x + 0.01 * np.roll(x, 1)
     return total
@@ -211,7 +211,7 @@ def peeled(x):
 def test_long_loops_stay_loops_beside_a_named_size():
     for f, least in ((heated, 2), (states_of_steps, 1)):
         found = yota.value_and_grad(f, args={"x": "float64[N]"})
-        assert found.source.count("\n") < 1000
+        assert found.source.count("\n") < 200
         for n in (1, 2, 3, 4, 9, 40, 150):
             x = np.random.default_rng(n).uniform(0.2, 0.9, n)
             if n < least:
@@ -222,7 +222,7 @@ def test_long_loops_stay_loops_beside_a_named_size():
 
 
 def states_of_steps(x):
-    for k in range(250):
+    for k in range(150):
         x = x + 0.001 * np.sin(x) * (k % 3) - 0.002 * np.sum(x) / 7
     return np.sum(x * np.arange(len(x)))
 

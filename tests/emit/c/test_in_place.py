@@ -60,7 +60,7 @@ def test_each_element_of_a_gradient_has_the_value_from_before_the_write(f: Any, 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("start", [0, 1000, 2000])
 def test_random_writes_have_right_gradients(start: int, target: str, limits: None) -> None:
-    for number in range(start, start + 2):
+    for number in range(start, start + (1 if target == "c" else 2)):
         agree(number, target, longest=20_000)
 
 
