@@ -85,7 +85,9 @@ def recording_form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
     if known is not None:
         return known
     make = REBUILT.get(type(value))
-    if make is None and issubclass(type(value), tuple) and hasattr(value, "_make"):
+    if make is None and not issubclass(type(value), tuple):
+        return value
+    if make is None and hasattr(value, "_make"):
         make = _of_tuple
     if make is None or depth > _DEEPEST:
         return value

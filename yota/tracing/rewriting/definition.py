@@ -73,8 +73,6 @@ def _characters(filename: str, line: int, offset: int) -> int:
     return offset if text.isascii() else len(text.encode()[:offset].decode())
 
 
-_Index: TypeAlias = dict[tuple[int, str], list[tuple[FunctionTree, str, str | None]]]
-
 FUTURE = functools.reduce(
     operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
@@ -131,11 +129,12 @@ def _find(code: CodeType, text: str, rewritten: bool) -> Definition | str:
     if not text:
         return f"{where}: the source of {code.co_name} cannot be read"
     changed = f"{where}: the source of {code.co_name} has changed since it was imported"
-    place = code.co_firstlineno, code.co_name
+    line, name = code.co_firstlineno, code.co_name
     try:
-        if not rewritten and code not in _codes(text, code.co_flags & FUTURE).get(place, []):
+        if not rewritten and code not in _codes(text, code.co_flags & FUTURE).get((line, name), []):
             return changed
-        candidates = [each for each in _index(text).get(place, []) if _takes(each[0], code)]
+        found = [each for each in _functions(_parsed(text), line) if getattr(each[0], "name", "<lambda>") == name]
+        candidates = [each for each in found if _takes(each[0], code)]
     except SyntaxError:
         return changed
     if len(candidates) > 1:
@@ -157,28 +156,33 @@ def _codes(text: str, flags: int) -> dict[tuple[int, str], list[CodeType]]:
     return found
 
 
-@functools.lru_cache(256)
-def _index(text: str) -> _Index:
-    """The functions in a file by first line and name, each with its qualified name and the class that it is in."""
-    found: _Index = {}
-    for tree, qualified, owner in _functions(ast.parse(text), "", None):
-        name = "<lambda>" if isinstance(tree, ast.Lambda) else tree.name
-        decorators = [] if isinstance(tree, ast.Lambda) else tree.decorator_list
-        first = min([tree.lineno, *(each.lineno for each in decorators)])
-        found.setdefault((first, name), []).append((tree, qualified, owner))
-    return found
+_parsed = functools.lru_cache(256)(ast.parse)
 
 
-def _functions(tree: ast.AST, prefix: str, owner: str | None) -> Iterator[tuple[FunctionTree, str, str | None]]:
+def _functions(
+    tree: ast.AST, line: int, prefix: str = "", owner: str | None = None
+) -> Iterator[tuple[FunctionTree, str, str | None]]:
+    """The functions that begin at a line, each with its qualified name and the class that it is in."""
     for child in ast.iter_child_nodes(tree):
+        last: int | None = getattr(child, "end_lineno", None)
+        # Files are long: what lies on other lines is left out.
+        if last is not None and not _first_line(child) <= line <= last:
+            continue
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             name = "<lambda>" if isinstance(child, ast.Lambda) else child.name
-            yield child, prefix + name, owner
-            yield from _functions(child, f"{prefix}{name}.<locals>.", owner)
+            if _first_line(child) == line:
+                yield child, prefix + name, owner
+            yield from _functions(child, line, f"{prefix}{name}.<locals>.", owner)
         elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{prefix}{child.name}.", child.name)
+            yield from _functions(child, line, f"{prefix}{child.name}.", child.name)
         else:
-            yield from _functions(child, prefix, owner)
+            yield from _functions(child, line, prefix, owner)
+
+
+def _first_line(tree: Any) -> int:
+    """The first line of a part of the source, with its decorators."""
+    first: int = min(each.lineno for each in (tree, *getattr(tree, "decorator_list", ())))
+    return first
 
 
 def _takes(tree: FunctionTree, code: CodeType) -> bool:
