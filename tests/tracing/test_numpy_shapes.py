@@ -94,6 +94,7 @@ SHAPES = {
     "delete flat": (lambda x: np.delete(x, 5), M),
     "resize": (lambda x: np.resize(x, (4, 5)), M),
     "resize smaller": (lambda x: np.resize(x, 5), M),
+    "repeat by counts that are traced": (lambda x: np.repeat(x, np.sum(x > 0, axis=1), axis=0), M),
     "trim_zeros": (lambda x: np.trim_zeros(np.concatenate([np.zeros(2), x])), V),
     "tril": (lambda x: np.tril(x), M),
     "tril k": (lambda x: np.tril(x, k=-1), T),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.interpolate
 import scipy.signal
+from numpy.polynomial import Polynomial, polynomial
 
 import yota
 from tests.tracing.checking import check, compound, real
@@ -199,6 +200,24 @@ def test_gradient_by_points_that_are_evenly_spaced(order):
     check(f, even)
     assert yota.value_and_grad(lambda x: np.sum(f(x)[0]))(even)[0] == pytest.approx(np.sum(f(even)[0]), rel=1e-12)
     check(lambda x: np.gradient(x**2, x, edge_order=order), even, second=True)
+
+
+CUT = {
+    "products with 0": lambda c: (0.0 * Polynomial([c, 2 * c]) * Polynomial([c, 1.0]) + c).coef,
+    "convolutions with 0": lambda c: polynomial.polymul([0.0 * c, 0.0], [c, c]),
+    "sums of constants": lambda c: polynomial.polyadd([c, 1.0], [1.0, -1.0]),
+    "first coefficients": lambda c: np.poly1d([0.0 * c, c, 1.0]).coeffs,
+    "lists of coefficients": lambda c: np.polymul([0.0 * c, c], [c, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_coefficients_that_no_argument_changes_from_0_are_cut_off(name):
+    f, c = CUT[name], 1.3
+    found, wanted = yota.trace(f, c)[0], f(c)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted)
+    check(f, c)
 
 
 SECOND = {

@@ -228,3 +228,30 @@ def test_subclasses_of_float_are_followed(function):
 def test_code_of_subclasses_of_float_raises_its_own_errors():
     with pytest.raises(ValueError, match="units differ"):
         yota.grad(lambda x: Metres(x[0]) + Angle(x[1]), np.ones(2))
+
+
+class Wrapped:
+    """An object that NumPy's functions take for the array that it holds."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.held, dtype=dtype)
+
+
+M = np.array([[1.25, 0.5], [2.0, -0.75]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.asarray(Wrapped(x)) ** 2),
+        lambda x: np.linalg.norm(Wrapped(x)),
+        lambda x: np.linalg.det(Wrapped(x)) + np.sum(Wrapped(x)),
+        lambda x: np.sum((x @ Wrapped(x)) * x + np.stack([Wrapped(x), M])),
+        lambda x: np.sum(np.dot(Wrapped(x), M) * np.linalg.norm(Wrapped(np.zeros(3) + 2.0))),
+    ],
+)
+def test_objects_with_an_array_of_their_own(f):
+    assert_right(lambda x: f(x.reshape(2, 2)), M.ravel())

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.errors import RuleError
+from yota.errors import RuleError, TracingError
 from yota.ir.primitive import Primitive
 from yota.rules.language import statics
 from yota.rules.language.model import Literal, Parameter, Rule
 from yota.structures import package_of
 from yota.tracing.current import current
 from yota.tracing.exact import record_call
-from yota.tracing.methods import collected, is_traced, is_tracer
+from yota.tracing.methods import as_traced, collected, is_traced, is_tracer
 from yota.tracing.patching import Patch
 
 if TYPE_CHECKING:
@@ -145,7 +145,14 @@ def on_traced(
             getattr(each, "data", None) for each in args if str(type(each).__module__).startswith("scipy.sparse._")
         ]
         if not (always or is_traced([*args, *keywords.values(), *held])):
-            return original(*args, **keywords)
+            try:
+                return original(*args, **keywords)
+            except (TracingError, ValueError):  # NumPy takes plain arrays alone from the `__array__` of an object
+                given = [as_traced(each) for each in args]
+                if not is_traced(given):
+                    raise
+                trace.refused = None
+            return call(*given, **keywords)
         if trace.exact and path is not None:
             found = record_call(trace, original, args, keywords, path)
             if found is not NotImplemented:

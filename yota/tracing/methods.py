@@ -225,6 +225,14 @@ def is_tracer(value: Any) -> bool:
     return issubclass(type(value), ArrayMethods)
 
 
+def as_traced(value: Any) -> Any:
+    """The tracer that the `__array__` of an object gives; otherwise ``value``."""
+    if is_tracer(value) or isinstance(value, (np.ndarray, np.generic)) or not hasattr(type(value), "__array__"):
+        return value
+    found = value.__array__()
+    return found if is_tracer(found) else value
+
+
 def is_traced(value: Any) -> bool:
     """Whether a value, or anything in a list or tuple, is a tracer."""
     if is_tracer(value):

@@ -23,7 +23,7 @@ from yota.tracing.current import current, paused
 from yota.tracing.exact import record_call
 from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.methods import as_traced, is_traced, is_tracer
 from yota.tracing.observation import Running
 from yota.tracing.patch_targets import Installed, PatchTargets
 from yota.tracing.patching import ABSENT, Patch, PatchGroup
@@ -67,7 +67,11 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
                 or _has_traced(trace, caller)
             )
         ):
-            return original(*args, **keywords)
+            try:
+                return original(*args, **keywords)
+            except ValueError:
+                if not args or not is_tracer(as_traced(args[0])):
+                    raise
         if _makes_output(caller) and original.__name__ == "asarray":
             return args[0]  # the array to be written itself, and no copy of it
         if original.__name__ in _FROM_TRACED and _runs_compiled(caller):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import FrameType
 from typing import Any
 
@@ -10,21 +11,37 @@ from yota.tracing.forms import Trace, implements, np, records
 
 _NEGLIGIBLE = 1e-14
 """What `scipy.signal.normalize` takes for 0."""
+_PRODUCTS = {"multiply": np.multiply, "convolve": np.convolve}
 _LARGEST = 8
 """Rows of a matrix whose characteristic polynomial is computed from its powers."""
 
 
-def _fixed(trace: Trace, variable: int) -> Any:
+def _fixed(trace: Trace, variable: int, known: dict[int, Any]) -> Any:
     """Which elements of a variable are known to depend on no argument."""
+    if variable not in known:
+        known[variable] = _found_fixed(trace, variable, known)
+    return known[variable]
+
+
+def _found_fixed(trace: Trace, variable: int, known: dict[int, Any]) -> Any:
     op = trace.builder.definition(variable)
-    if op is not None and op.semantics.casts:
-        return _fixed(trace, op.operands[0])
-    if op is None or op.semantics.access not in MOVES:
+    access = op and op.semantics.access
+    if op is None or not (access in MOVES or access is AccessMap.ELEMENTWISE or op.primitive.name in _PRODUCTS):
         return np.full(np.shape(trace.values[variable]), trace.is_constant(variable))
-    joins = op.semantics.access in JOINS
-    count = len(op.operands) if joins else 2 if op.semantics.access is AccessMap.WRITE else 1
-    parts = [_fixed(trace, each) for each in op.operands[:count]]
-    return op.primitive.function(*parts, *map(trace.values.__getitem__, op.operands[count:]), **dict(op.static))
+    if access in MOVES:
+        count = len(op.operands) if access in JOINS else 2 if access is AccessMap.WRITE else 1
+        parts = [_fixed(trace, each, known) for each in op.operands[:count]]
+        return op.primitive.function(*parts, *map(trace.values.__getitem__, op.operands[count:]), **dict(op.static))
+    parts = [_fixed(trace, each, known) for each in op.operands]
+    if op.primitive.name not in _PRODUCTS:
+        return functools.reduce(np.logical_and, parts)
+    # A product with 0 is 0, whatever the other factor is.
+    (a, may_a), (b, may_b) = (
+        (np.where(part, 0, 1), np.where(part & np.equal(trace.values[each], 0), 0, 1))
+        for part, each in zip(parts, op.operands, strict=True)
+    )
+    product = _PRODUCTS[op.primitive.name]
+    return np.equal(product(a, may_b) + product(may_a, b), 0)
 
 
 def trimmed(trace: Trace, coefficients: Any, trim: str) -> Any:
@@ -32,7 +49,7 @@ def trimmed(trace: Trace, coefficients: Any, trim: str) -> Any:
     coefficients = trace.traced(coefficients)
     none = np.equal(coefficients._value(), 0)
     if none.any():
-        none &= _fixed(trace, trace.lift(coefficients))
+        none &= _fixed(trace, trace.lift(coefficients), {})
     count = len(none)
     first = int(np.argmin(np.append(none, False))) if "f" in trim.lower() else 0
     behind = int(np.argmin(np.append(none[::-1], False))) if "b" in trim.lower() else 0

@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.tracing.forms import Trace, axes_of, implements, np, overwrite, primitive, unboxed
 from yota.tracing.memory import laid_as
+from yota.tracing.methods import is_tracer
 from yota.tracing.views import Look, derived
 
 
@@ -116,10 +117,12 @@ implements(np.diagflat)(lambda trace, v, k=0: np.diag(np.ravel(trace.traced(v)),
 def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
     if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
-    positions = np.repeat(np.arange(a.shape[axis]), repeats)
+    # The shape depends on how often each element is repeated.
+    counts = [int(each) for each in np.ravel(repeats)] if is_tracer(repeats) else repeats
+    positions = np.repeat(np.arange(a.shape[axis]), counts)
     axis = axis % a.ndim
     times = len(positions) // max(a.shape[axis], 1)
-    if times > 0 and np.size(repeats) == 1:
+    if times > 0 and np.size(counts) == 1:
         # The adjoint of a broadcast is a sum, which costs less than adding at places.
         spread = np.broadcast_to(np.expand_dims(a, axis + 1), (*a.shape[: axis + 1], times, *a.shape[axis + 1 :]))
         return np.reshape(spread, (*a.shape[:axis], len(positions), *a.shape[axis + 1 :]))
