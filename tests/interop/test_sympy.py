@@ -157,6 +157,15 @@ def test_irrational_factors_are_one_number_and_quotients_stay_exact() -> None:
         assert f.source.count("multiply") == 1 and f.source.count("divide") == (factor.is_Rational is True)
 
 
+@pytest.mark.parametrize("expression, at, found", [(1 / x, 0.0, np.inf), (x / y, 0.0, np.nan), (x**300, 1e3, np.inf)])
+def test_where_pythons_operators_raise_the_first_call_is_numpys_too(expression: Any, at: float, found: float) -> None:
+    f: Any = yota.lambdify((x, y), expression, target="numpy")
+    expected = sympy.lambdify((x, y), expression)(0.5, 0.5)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(at, 0.0), found)
+        close(f(0.5, 0.5), expected)
+
+
 def test_a_power_of_two_arguments_is_no_branch() -> None:
     _, tape = yota.trace(yota.from_sympy(x**y + x / y, (x, y)), 2.0, 3.0)
     assert not tape.guards

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -154,9 +155,12 @@ class _Run:
                 found = function(call.function)(*map(np.float64, values))
             if found is not NotImplemented:
                 return found
-        if call.function == "power" and type(values[1]) is int:
-            return values[0] ** values[1]
-        return function(call.function)(*values, **given)
+        whole = call.function == "power" and type(values[1]) is int
+        try:
+            return (operator.pow if whole else function(call.function))(*values, **given)
+        except ArithmeticError:
+            # Where Python's operators raise, NumPy's functions give infinity or NaN, for traced numbers too.
+            return _recorded(call.function, registry().revision)(*values)
 
     def index(self, low: Any, high: Any, *, depth: int) -> Any:
         """All values of an index, along an axis before those of the arguments."""
