@@ -47,12 +47,14 @@ def module_name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def place(module: str) -> str:
     """The path of a module in the package: ``yota.ir.tape`` is at ``ir/tape``, a folder at its ``__init__``."""
     path = "/".join(module.split(".")[1:])
     return f"{path}/__init__".lstrip("/") if (PACKAGE / path / "__init__.py").exists() else path
 
 
+@functools.cache
 def layer(path: str) -> int:
     """The rank of the layer that a path belongs to."""
     prefixes = [each for each in LAYERS if f"{path}/".startswith(f"{each}/")]
@@ -66,12 +68,16 @@ def imports(file: Path) -> list[tuple[int, str, bool]]:
     return list(_imports(file))
 
 
+def _last_name(test: ast.expr) -> str:
+    return test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
+
+
 def _imports(file: Path) -> Iterator[tuple[int, str, bool]]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
         for statement in ast.walk(tree)
-        if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING")
+        if isinstance(statement, ast.If) and _last_name(statement.test) == "TYPE_CHECKING"
         for body in statement.body
         for inner in ast.walk(body)
     }
@@ -87,6 +93,7 @@ def _imports(file: Path) -> Iterator[tuple[int, str, bool]]:
                 yield statement.lineno, whole, id(statement) in typing_only
 
 
+@functools.cache
 def is_module(name: str) -> bool:
     path = ROOT.joinpath(*name.split("."))
     return name.startswith("yota") and (path.with_suffix(".py").exists() or (path / "__init__.py").exists())

@@ -75,26 +75,23 @@ def test_every_rule_file_names_its_language() -> None:
         assert file.read_text(encoding="utf-8").startswith("# yota rules 1\n"), file
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_a_file_says_what_it_is_for(file: Path) -> None:
-    documentation = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
-    assert documentation
-    assert documentation.splitlines()[0].endswith((".", "``")), "the first line is a sentence"
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_names_use_the_project_s_words(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    used = {file.stem}
-    for statement in ast.walk(tree):
-        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-            used.add(statement.name)
-        elif isinstance(statement, ast.arg):
-            used.add(statement.arg)
-        elif isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store):
-            used.add(statement.id)
-    wrong = {name for name in used if words(name) & UNUSED_WORDS}
-    assert not wrong
+def test_files_say_what_they_are_for_and_names_use_the_project_s_words() -> None:
+    wrong = []
+    for file in SOURCES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        first = (ast.get_docstring(tree) or "").partition("\n")[0]
+        if not first.endswith((".", "``")):
+            wrong.append(f"{file}: the first line of the docstring is no sentence")
+        used = {file.stem}
+        for statement in ast.walk(tree):
+            if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                used.add(statement.name)
+            elif isinstance(statement, ast.arg):
+                used.add(statement.arg)
+            elif isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store):
+                used.add(statement.id)
+        wrong += [f"{file}: {name}" for name in used if words(name) & UNUSED_WORDS]
+    assert not wrong, "\n".join(wrong)
 
 
 def words(name: str) -> set[str]:
