@@ -134,8 +134,11 @@ JOINING = ("concatenate", "hstack")
 """Functions of `numpy` that take a sequence of arrays, some of which users give as lists of numbers."""
 
 
+_SEQUENCES = {list, tuple}
+
+
 def _stacked(trace: Any, value: Any) -> Any:
-    return array(trace, value) if type(value) in (list, tuple) and is_traced(value) else value
+    return array(trace, value) if type(value) in _SEQUENCES and is_traced(value) else value
 
 
 def on_lists(original: Callable[..., Any]) -> Any:
@@ -145,21 +148,22 @@ def on_lists(original: Callable[..., Any]) -> Any:
         # NumPy does not dispatch on the indices of `take`.
         if original.__name__ == "take" and any(map(is_traced, [*args[1:], keywords.get("indices")])):
             args = (trace.traced(array(trace, args[0]) if is_traced(args[0]) else args[0]), *args[1:])
-        if original.__name__ in JOINING and args and type(args[0]) in (list, tuple):
+        if joins and args and type(args[0]) in _SEQUENCES:
             args = ([_stacked(trace, each) for each in args[0]], *args[1:])
         else:
             args = tuple([_stacked(trace, each) for each in args])
         return original(*args, **keywords)
 
-    recorded = on_traced(original, form)
+    recorded, joins = on_traced(original, form), original.__name__ in JOINING
     if original.__name__ == "take":
         return recorded
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        # NumPy dispatches on the first argument.
-        is_plain = len(args) == 1 or (args and {list, tuple}.isdisjoint(map(type, args[1:])))
-        return original(*args, **keywords) if is_plain and is_tracer(args[0]) else recorded(*args, **keywords)
+        given = args[0] if joins and args and type(args[0]) in _SEQUENCES else args
+        # NumPy dispatches on what is given first, and takes the others as they are if they are no lists.
+        is_plain = given and is_tracer(given[0]) and _SEQUENCES.isdisjoint(map(type, given[1:]))
+        return original(*args, **keywords) if is_plain else recorded(*args, **keywords)
 
     call.recorded_from = original  # type: ignore[attr-defined]
     return call

@@ -25,6 +25,7 @@ _MOST = 8192
 """Kinds of calls that are remembered; then all are forgotten."""
 _NUMBERS = {int, float, complex, bool, np.float64}
 _LITERALS = {int, bool, str, type(None), type, type(np._NoValue), type(Ellipsis)}
+_array, _concatenate = np.array, np.concatenate  # while a trace runs, recording forms stand in their place
 _EVALUATED: dict[Any, Callable[[Op], Callable[..., Any]]] = {
     primitive("getitem"): lambda op: operator.itemgetter(to_numpy(op.keyword("index"), ())),
     primitive("reshape"): lambda op: operator.methodcaller("reshape", op.keyword("shape")),
@@ -35,8 +36,13 @@ _EVALUATED: dict[Any, Callable[[Op], Callable[..., Any]]] = {
     primitive("min"): lambda op: partial(np.minimum.reduce, **dict(op.static)),
     primitive("matmul"): lambda op: np.matmul,
     primitive("where"): lambda op: np.where,
+    primitive("concatenate"): lambda op: lambda *values: _concatenate(values, op.keyword("axis")),
 }
-"""Of an op, a function that computes it without running code in Python; NumPy's own does the same with these."""
+"""Of an op of arrays, a function that computes it as NumPy's own does, and calls no code that records."""
+_OF_NUMBERS: dict[Any, Callable[[Op], Callable[..., Any]]] = {
+    primitive("stack"): lambda op: lambda *values: _array(values),
+}
+"""The same of numbers."""
 
 
 class _Known:
@@ -44,9 +50,12 @@ class _Known:
 
     __slots__ = ("_compute", "notes", "op", "read")
 
-    def __init__(self, op: Op, read: tuple[str, dict[str, Any]] | None, notes: bool, first: Any) -> None:
+    def __init__(self, op: Op, read: tuple[str, dict[str, Any]] | None, notes: bool, values: Sequence[Any]) -> None:
         self.op, self.read, self.notes = op, read, notes
-        made = _EVALUATED.get(op.primitive) if type(first) is np.ndarray else None
+        are_numbers = all(isinstance(each, (float, np.generic)) for each in values)
+        made = (_OF_NUMBERS if are_numbers else _EVALUATED).get(op.primitive)
+        if not are_numbers and type(values[0]) is not np.ndarray:
+            made = None
         self._compute = None if made is None else made(op)
 
     def of(self, values: Sequence[Any]) -> Any:
@@ -70,10 +79,9 @@ def repeated(
     """What ``function(*args, **kwargs)`` records, by what a call of its kind became before; else as ``usual``."""
     key: list[Any] = [function]
     operands = None if trace.exact or trace.sizes is not None else _operands(trace, function, args, key)
-    if operands is None or not (
-        _are_literals(args[BY_KIND[function] :], key) and (not kwargs or _are_literals(kwargs.items(), key))
-    ):
+    if operands is None or not (_are_literals(args[BY_KIND[function] :], key) and _are_literals(kwargs.values(), key)):
         return usual()
+    key += kwargs
     kind = tuple(key)
     known = _known.get(kind)
     if known is None:
@@ -159,7 +167,7 @@ def _observed(trace: Trace, kind: tuple[Any, ...], operands: Sequence[Any], usua
     if found._base is None or (found._base is operands[0] and found._read == (op.name, dict(op.static))):
         values = [trace.values[each] for each in op.operands]
         notes = op.primitive is primitive("reshape") and long_axes(operands[0].shape) != long_axes(found.shape)
-        known = _Known(op, found._read, notes, values[0])
+        known = _Known(op, found._read, notes, values)
         alike = _are_alike(known.of(values), trace.values[found._variable])
         if alike and (notes or len(trace.reshaped) == noted):
             if len(_known) >= _MOST:

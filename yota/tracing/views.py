@@ -262,7 +262,7 @@ def _without_leading(value: Any, entries: Index, arrays: list[Any]) -> Any:
     """``value`` without the leading axes of one element that NumPy leaves out when it assigns."""
     ndim = sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in entries)
     ndim += max((np.ndim(each) for each in arrays), default=0)
-    extra = np.ndim(value) - ndim
+    extra = (value.ndim if is_tracer(value) else np.ndim(value)) - ndim
     if extra <= 0 or any(extent != 1 for extent in np.shape(value)[:extra]):
         return value
     return np.reshape(value, np.shape(value)[extra:])
