@@ -135,7 +135,7 @@ lennard_jones(
     double *restrict value
 )
 {
-    if (N < 1)
+    if (N < 0)
         return -2;
     const double most = (double)(PTRDIFF_MAX / 16);
     if ((double)N * ((double)N - 1) / 2 > most)
@@ -157,29 +157,11 @@ done:
     return status;
 }
 
-static void
-lennard_jones_value_and_gradient_step0(
-    const ptrdiff_t N,
-    int64_t *restrict one,
-    int64_t *restrict other
-)
-{
-    const int64_t t0 = N - 1;
-    PRAGMA(omp simd)
-    for (ptrdiff_t i = 0; i < N * (N - 1) / 2; i++) {
-        const double t1 = (double)(-i + (N - 2) * (N + 1) / 2);
-        const int64_t t2 = (int64_t)(sqrt(8.0 * t1 + 1.0) * 0.5 - 0.5);
-        const double t3 = (double)t2;
-        one[i] = t0 - (t2 + 1);
-        other[i] = t0 - (int64_t)(t1 - t3 * (t3 + 1.0) * 0.5);
-    }
-}
-
 /* squared = np.sum((x[one] - x[other]) ** 2, axis=1) */
 /* attraction = (sigma**2 / squared) ** 3 */
 /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
 static void
-lennard_jones_value_and_gradient_step1(
+lennard_jones_value_and_gradient_step0(
     const ptrdiff_t N,
     const double *restrict x,
     const double epsilon,
@@ -261,7 +243,7 @@ lennard_jones_value_and_gradient_step1(
 /* return 4 * epsilon * np.sum(attraction * attraction - attraction) */
 /* attraction = (sigma**2 / squared) ** 3 */
 static void
-lennard_jones_value_and_gradient_step2(
+lennard_jones_value_and_gradient_step1(
     const double epsilon,
     const double sigma,
     const double v39,
@@ -277,7 +259,7 @@ lennard_jones_value_and_gradient_step2(
 }
 
 static void
-lennard_jones_value_and_gradient_step3(
+lennard_jones_value_and_gradient_step2(
     const ptrdiff_t N,
     const double *restrict v63,
     const double *restrict v64,
@@ -302,7 +284,7 @@ lennard_jones_value_and_gradient(
     double *restrict gradient_sigma
 )
 {
-    if (N < 1)
+    if (N < 0)
         return -2;
     const double most = (double)(PTRDIFF_MAX / 16);
     if ((double)N * ((double)N - 1) / 2 > most)
@@ -311,18 +293,18 @@ lennard_jones_value_and_gradient(
     int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
     double v39;
     double v51;
-    double *const v63 = malloc((size_t)(3 * N) * sizeof *v63);
-    double *const v64 = malloc((size_t)(3 * N) * sizeof *v64);
+    double *const v63 = malloc((size_t)(3 * N) * sizeof *v63 + 1);
+    double *const v64 = malloc((size_t)(3 * N) * sizeof *v64 + 1);
     int status = -1;
     if (one == NULL || other == NULL || v63 == NULL || v64 == NULL)
         goto done;
     status = 0;
-    lennard_jones_value_and_gradient_step0(N, one, other);
-    lennard_jones_value_and_gradient_step1(N, x, epsilon, sigma, one, other, &v39, &v51,
+    lennard_jones_step0(N, one, other);
+    lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, one, other, &v39, &v51,
         v63, v64);
-    lennard_jones_value_and_gradient_step2(epsilon, sigma, v39, v51, value,
+    lennard_jones_value_and_gradient_step1(epsilon, sigma, v39, v51, value,
         gradient_epsilon, gradient_sigma);
-    lennard_jones_value_and_gradient_step3(N, v63, v64, gradient_x);
+    lennard_jones_value_and_gradient_step2(N, v63, v64, gradient_x);
 
 done:
     free(one);
@@ -367,7 +349,7 @@ drawn(void)
 int
 main(void)
 {
-    enum { N = 5 };
+    enum { N = 4 };
     double value;
     static double x0[3 * N], moved0[3 * N];
     static double v0[3 * N], g0[3 * N];

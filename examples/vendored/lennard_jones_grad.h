@@ -22,7 +22,7 @@
  * Arrays are in C order without gaps. Results overlap neither arguments nor one another. Nothing is kept between
  * calls, and threads may call at once. With -fopenmp-simd -D_OPENMP loops with sums run on vectors.
  *
- * Functions return 0, -1 if there is no memory for intermediate arrays, -2 unless N >= 1.
+ * Functions return 0, -1 if there is no memory for intermediate arrays, -2 unless N >= 0.
  */
 
 #ifndef LENNARD_JONES_GRAD_H

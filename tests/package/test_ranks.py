@@ -199,8 +199,7 @@ def test_extensions_take_any_number_of_axes(tmp_path: Path) -> None:
     ):
         with pytest.raises(TypeError, match="must be an array of dtype"):
             module.weighted(*wrong)
-    with pytest.raises(ValueError, match="sizes must be"):
-        module.weighted(np.ones((4, 0)), np.ones(4), np.ones(0))
+    assert module.weighted(np.ones((4, 0)), np.ones(4), np.ones(0)) == 0.0
     alone = tmp_path / "alone"
     alone.mkdir()
     yota.generate(

@@ -127,7 +127,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     (
         network,
         {"W": "float64[D,H]", "b": "float64[H]", "v": "float64[H]", "x": "float64[B,D]"},
-        [(1, 1, 1), (2, 3, 4), (17, 9, 30)],
+        [(1, 1, 1), (2, 3, 4), (17, 9, 30), (2, 3, 0), (2, 0, 4), (0, 3, 4)],
     ),
     (by_columns, {"X": "float64[N,M]"}, [(1, 1), (2, 3), (30, 200)]),
     (cross_entropy, {"X": "float64[N,K]"}, [(1, 1), (1, 4), (20, 3), (5, 200)]),
@@ -138,7 +138,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     (remainders, {"x": "float64[N]"}, [(1,), (2,), (3,), (70,)]),
     (antidiagonal, {"A": "float64[N,N]"}, [(1,), (2,), (3,), (20,)]),
     (padded, {"x": "float64[N]"}, [(4,), (50,)]),
-    (pairs, {"X": "float64[N,3]"}, [(2,), (40,)]),
+    (pairs, {"X": "float64[N,3]"}, [(0,), (1,), (2,), (40,)]),
     (decided, {"x": "float32[N]", "scale": "float"}, [(1,), (300,)]),
     (every_other, {"x": "float64[N]"}, [(1,), (2,), (3,), (10,), (301,)]),
     (every_other_row, {"X": "float64[N,M]"}, [(1, 3), (2, 3), (7, 5)]),
@@ -152,7 +152,11 @@ def arguments(specs: dict[str, str], sizes: dict[str, int]) -> list[Any]:
     found: list[Any] = []
     for spec in specs.values():
         kind, _, extents = spec.partition("[")
-        shape = tuple(sizes.get(extent) or int(extent) for extent in extents.rstrip("]").split(",")) if extents else ()
+        shape = (
+            tuple(sizes[each] if each in sizes else int(each) for each in extents.rstrip("]").split(","))
+            if extents
+            else ()
+        )
         found.append(RANDOM.normal(size=shape).astype(kind) if shape else 0.7)
     return found
 
@@ -348,7 +352,7 @@ def test_numbers_of_sizes_in_c() -> None:
     assert str(whole("(N*(N - 1)) // 2 + 3", names)) == "N * (N - 1) / 2 + 3"
     assert str(whole("N*(N // 2) - (N - (N % 3))", names)) == "N * (N / 2) - (N - N % 3)"
     assert str(whole("(N + 1) // 2", SizeNames(names, tabled("javascript")))) == "whole_quotient(N + 1, 2)"
-    assert str(whole("N % 2", SizeNames(names, tabled("fortran")))) == "mod(N, 2)"
+    assert str(whole("N % 2", SizeNames(names, tabled("fortran")))) == "mod(N, int(2, c_ptrdiff_t))"
 
 
 def test_conditions_on_sizes() -> None:
@@ -380,6 +384,16 @@ def by_length(x):
 def test_what_cannot_be_had_says_so(f: Any, specs: Any, message: str) -> None:
     with pytest.raises(errors.YotaError, match=message):
         yota.generate(f, specs, target="c")
+
+
+def test_code_that_is_wrong_without_elements_is_refused_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def checked(*given: Any) -> str:
+        if given[-1].smallest == 0:
+            raise errors.ArgumentError("wrong")
+        return ""
+
+    monkeypatch.setattr("yota.package.c.c_contents.proved", checked)
+    assert "-2 unless N >= 1." in yota.generate(squares, {"x": "float64[N]"}, target="c").files["squares.h"]
 
 
 def test_a_wrong_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,6 +245,7 @@ SIZED: list[tuple[Callable[..., Any], dict[str, str], tuple[int, ...], tuple[tup
     (linear, {"A": "float64[N,M]", "x": "float64[M]"}, (5, 9), ((5, 9), (9,))),
     (numbered, {"x": "float64[N]"}, (7,), ((7,),)),
     (tabular, {"A": "float64[N,M]"}, (4, 7), ((4, 7),)),
+    (pairs, {"x": "float64[N,3]"}, (0,), ((0, 3),)),
     (remainders, {"x": "float64[N]"}, (7,), ((7,),)),
     (antidiagonal, {"A": "float64[N,N]"}, (1,), ((1, 1),)),
 ]

@@ -50,7 +50,7 @@ class Sizes(Protocol):
         """The expression with ``values`` at the samples."""
 
     def never_negative(self, values: Sequence[int]) -> bool:
-        """Whether the expression with ``values`` at the samples is certain to be 0 or more at all sizes from 1 on."""
+        """Whether the expression with ``values`` at the samples is certain to be 0 or more at all sizes."""
 
     def demand(self, values: Sequence[int]) -> None:
         """Code holds only for sizes at which the expression with ``values`` at the samples is 0 or more."""
@@ -197,7 +197,7 @@ def require(number: int) -> None:
 
 
 def at_most(one: int, two: int) -> bool:
-    """Whether ``one`` is certain to be at most ``two``, at all sizes from 1 on."""
+    """Whether ``one`` is certain to be at most ``two``, at all sizes."""
     margin = two - one
     return margin.sizes.never_negative(margin.values) if isinstance(margin, Extent) else margin >= 0
 

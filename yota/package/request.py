@@ -40,6 +40,8 @@ class Request:
     stem: str | None = None
     laid_out: bool = True
     """Whether long lines of a module are broken, as in a file that is read."""
+    smallest: int = 0
+    """The size from which on code in a compiled language is to hold, if the function has a value there."""
 
     def __post_init__(self) -> None:
         if self.self_test and "gradient" not in self.wanted:

@@ -66,7 +66,7 @@ class Sized:
 
     small: sizes at which it takes another decision on them, so that generated code is to be tried there, and the
         decision.
-    least: the smallest extents for which it is defined, where they are more than 1.
+    least: the smallest extents for which it is defined, where they are more than 0.
     largest: large sizes at which it was recorded.
     is_checked: whether code checks that each part of an array which the function takes lies inside.
     general: the tape that all recordings are cases of.
@@ -264,15 +264,15 @@ class _Trials:
             self._decide()
 
     def least(self) -> dict[str, int]:
-        """The smallest extents for which the function is defined, where they are more than 1."""
+        """The smallest extents for which the function is defined, where they are more than 0."""
         first = self.samples.sizes[0]
         found = {}
         for name in self.samples.names:
             undefined = (
-                extent for extent in range(_FIRST - 1, 0, -1) if not _is_defined(self.call, {**first, name: extent})
+                extent for extent in range(_FIRST - 1, -1, -1) if not _is_defined(self.call, {**first, name: extent})
             )
-            found[name] = next(undefined, 0) + 1
-        return {name: extent for name, extent in found.items() if extent > 1}
+            found[name] = next(undefined, -1) + 1
+        return {name: extent for name, extent in found.items() if extent > 0}
 
     def _decide(self) -> None:
         for _ in range(_MOST_ROUNDS):

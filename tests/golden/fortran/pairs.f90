@@ -14,7 +14,7 @@
 !     source 3353ec217eea8afe
 !
 ! Arrays are in C order without gaps. Results overlap neither arguments nor one another.
-! Sizes must satisfy n >= 1.
+! Sizes must satisfy n >= 0.
 !
 ! Functions have the interface of C. They return 0, or what the lines above say.
 !
@@ -75,7 +75,7 @@ contains
         real(dp), intent(out) :: value
         integer(c_int) :: status
         status = 0
-        if (n < 1) then
+        if (n < 0) then
             status = -2
             return
         end if
@@ -142,7 +142,7 @@ contains
         real(dp), intent(out) :: gradient(0:3 * n - 1)
         integer(c_int) :: status
         status = 0
-        if (n < 1) then
+        if (n < 0) then
             status = -2
             return
         end if

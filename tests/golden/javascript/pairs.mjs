@@ -14,7 +14,7 @@
 //     source 3353ec217eea8afe
 //
 // Arrays are in C order without gaps. Results overlap neither arguments nor one another.
-// Sizes must satisfy N >= 1.
+// Sizes must satisfy N >= 0.
 //
 // Made from:
 //
@@ -53,7 +53,7 @@ function total(sum, rest) {
 export function pairs(N, x) {
     sized("x", x, 3 * N);
     let value;
-    if (N < 1) throw new RangeError("sizes must satisfy what the head of the file says");
+    if (N < 0) throw new RangeError("sizes must satisfy what the head of the file says");
     // d = x[:, None, :] - x[None, :, :]
     // return np.sum(1 / (np.sum(d * d, axis=-1) + 0.1) ** 3)
     value = 0.0;
@@ -93,7 +93,7 @@ export function pairs_value_and_gradient(N, x, gradient = new Float64Array(3 * N
     sized("x", x, 3 * N);
     sized("gradient", gradient, 3 * N);
     let value;
-    if (N < 1) throw new RangeError("sizes must satisfy what the head of the file says");
+    if (N < 0) throw new RangeError("sizes must satisfy what the head of the file says");
     const v23 = new Float64Array(3 * N);
     const v24 = new Float64Array(3 * N);
     // d = x[:, None, :] - x[None, :, :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class Shared:
     names: Names
     needs: Needs
     tables: Tables
+    kernels: dict[KernelPlan, str] = field(default_factory=dict)
+    """Names of kernels: functions that do the same share one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,11 +300,13 @@ class _Function:
         if self.language.inlines:
             return self._inlined(step, kernel.plan, alone=False)
         made, taken = with_sizes(kernel.plan, self.sizes.names)
-        self.kernels.append(replace(made, extent=0))
+        known = self.shared.kernels.setdefault(replace(made, name="", runs="", extent=0), name)
+        if known == name:
+            self.kernels.append(replace(made, extent=0))
         arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
         self.used.update(arguments)
         arguments += map(self._pointer, _variables(step))
-        return [*filled(f"{name}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
+        return [*filled(f"{known}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
 
     def _op(self, op: Op) -> Sequence[Statement]:
         """What is no loop over points."""

@@ -31,7 +31,7 @@ class AllSizes:
 
     def __init__(self, request: Request, sized: Sized, names: SizeNames) -> None:
         self.request, self.subjects, self.sized, self.names = request, sized.subjects, sized, names
-        self.samples = replace(sized.large, spell=lambda text: whole(text, names))
+        self.samples = replace(sized.large, spell=lambda text: whole(text, names), smallest=request.smallest)
         self.sizes = tuple(names.values())
         self.conditions = Conditions(self.samples, names, lambda text: str(whole(text, names)), sized.least)
         demand([subject.tape for subject in self.subjects], self._demand)

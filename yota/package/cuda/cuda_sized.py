@@ -81,7 +81,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')
     if request.strict:
         raise ArgumentError('strict=True is not for target="cuda"; use target="c" or "numpy"')
-    flat = flattened(request)
+    flat = replace(flattened(request), smallest=1)  # a launch has threads
     sized = partial(SizedInCuda, open=request.call.open)
     found: FunctionWriter
     try:

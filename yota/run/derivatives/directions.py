@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from yota.run.specialise import Target
 from yota.transform.batching.op_batching import batched
 from yota.transform.reverse.backward import reverse, zeros_like
 from yota.transform.reverse.elimination import ALONG, partials
+from yota.transform.sparse.products import pushed
 from yota.transform.sparse.scalar_elements import dense, elements, elements_read
 
 _LONG = 512
@@ -55,18 +57,9 @@ def _product(builder: TapeBuilder, slope: Tape, leaf: int, direction: int, known
 
 
 def _tangent(builder: TapeBuilder, tape: Tape, leaf: int, direction: int, known: Registry) -> Tape:
-    """The outputs and the last one's derivative along a direction, a column vector.
-
-    The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
-    """
+    """The outputs and the last one's derivative along a direction, a column vector."""
     by, result = tape.inputs[leaf].variable, tape.outputs[-1]
-    blank = builder.variable(tape.types[result])
-    builder.constants[blank] = np.zeros(tape.types[result].shape, tape.types[result].dtype)[()]
-    (pulled,) = reverse(tape, builder, {result: blank}, [by], known)
-    product = None
-    if pulled is not None:
-        seed = _cast(builder, direction, builder.types[pulled])
-        (product,) = reverse(builder.finish([pulled]), builder, {pulled: seed}, [blank], known)
+    ((product,),) = pushed(builder, tape, [result], [by], [{by: direction}], partial(reverse, registry=known))
     return builder.finish([*tape.outputs, zeros_like(builder, result) if product is None else product])
 
 

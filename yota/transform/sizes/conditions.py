@@ -91,7 +91,7 @@ class Conditions:
         self, samples: Samples, names: Mapping[str, str], spell: Callable[[str], str], least: Mapping[str, int]
     ) -> None:
         self.samples, self.names, self.spell = samples, names, spell
-        self._least: dict[str, int] = dict.fromkeys(samples.names, 1) | dict(least)
+        self._least: dict[str, int] = dict.fromkeys(samples.names, samples.smallest) | dict(least)
         self._others: dict[str, str] = {}
         self._expressions: list[tuple[str, int]] = []
         """Expressions, each with the number that it must not be less than."""
@@ -147,12 +147,12 @@ class Conditions:
         """Whether ``count`` is 0 at the smallest sizes that will do."""
         return isinstance(count, Extent) and evaluated(self.samples.expression(count.values), self._least) <= 0
 
-    def failed(self, either: str = "||", smallest: int = 1) -> str:
+    def failed(self, either: str = "||", smallest: int = 0) -> str:
         """The condition under which sizes will not do; ``smallest`` is what they are at least."""
         found = [f"{self.names[name]} < {least}" for name, least in self._least.items() if least >= smallest]
         return f" {either} ".join([*found, *self._others])
 
-    def described(self, smallest: int = 1) -> str:
+    def described(self, smallest: int = 0) -> str:
         """What sizes must be, in words."""
         found = [f"{self.names[name]} >= {least}" for name, least in self._least.items() if least >= smallest]
         return ", ".join([*found, *self._others.values()])

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,11 +42,13 @@ class Samples:
 
     sizes: each sample: a size for each name.
     spell: how an expression, given in Python, is written.
+    smallest: the size from which on code is to hold.
     """
 
     names: tuple[str, ...]
     sizes: tuple[Mapping[str, int], ...]
     spell: Callable[[str], Spelled] = _as_it_is
+    smallest: int = 1
     _texts: dict[tuple[int, ...], Spelled] = field(default_factory=dict, init=False)
     _wholes: dict[tuple[int, ...], str | None] = field(default_factory=dict, init=False)
     _signs: dict[tuple[int, ...], bool] = field(default_factory=dict, init=False)
@@ -123,7 +125,7 @@ class Samples:
         return rest and f"{common} * ({rest})"
 
     def never_negative(self, values: Sequence[int]) -> bool:
-        """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
+        """Whether an int that has ``values`` at the samples is certain to be 0 or more at all sizes."""
         key = tuple(values)
         if key not in self._signs:
             self._signs[key] = min(key) >= 0 and self._never_negative(key)
@@ -131,7 +133,11 @@ class Samples:
 
     def _never_negative(self, values: Sequence[int]) -> bool:
         if (shifted := self._shifted(values)) is not None:
-            return shifted[1] >= -1
+            return shifted[1] >= -self.smallest
+        if self.smallest < 1:
+            return replace(self, smallest=1).never_negative(values) and all(
+                self._is_positive_without(name, values) for name in self.names
+            )
         # In sizes less one, all of which are zero or more, no coefficient may pull it down.
         less = [{name: extent - 1 for name, extent in size.items()} for size in self.sizes]
         exact = [Fraction(value) for value in values]
@@ -143,6 +149,13 @@ class Samples:
         if found is None and (floored := self._floored(values)) is not None:
             return floored[1] >= 0
         return found is not None and min(found.values()) >= 0
+
+    def _is_positive_without(self, name: str, values: Sequence[int]) -> bool:
+        """Whether the int is never negative where the size ``name`` is 0."""
+        text, others = self.whole(values), tuple(each for each in self.names if each != name)
+        sizes = tuple({each: size[each] for each in others} for size in self.sizes)
+        found = [] if text is None else [evaluated(text, {**size, name: 0}) for size in sizes]
+        return bool(found) and replace(self, names=others, sizes=sizes).never_negative(found)
 
     def real(self, values: Sequence[float], close: float = _CLOSE) -> str | None:
         """Python text of a float, ``close`` to it: a polynomial, its reciprocal, or the square root of such."""

@@ -5,7 +5,7 @@ Rows, or columns, without a common nonzero position are computed in one product 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,8 +154,21 @@ def _products(
     """The products of one direction, each with a result for each of the variables that come second."""
     if not part.forward:
         return [reverse(tape, builder, seed, inner) for seed in _seeds(builder, part, outer)], inner
-    # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
-    seeds = _seeds(builder, part, inner)
+    return pushed(builder, tape, outer, inner, _seeds(builder, part, inner), reverse), outer
+
+
+def pushed(
+    builder: TapeBuilder,
+    tape: Tape,
+    outer: Sequence[int],
+    inner: Sequence[int],
+    seeds: Sequence[Mapping[int, int]],
+    reverse: Reverse,
+) -> list[Sequence[int | None]]:
+    """The derivatives of ``outer`` along each direction of ``inner``, a column vector.
+
+    The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
+    """
     # Each is a variable of its own, which nothing else on the tape is.
     blanks = [builder.variable(builder.types[each]) for each in outer]
     for each in blanks:
@@ -164,7 +177,7 @@ def _products(
     linear = builder.finish([each for each in pulled if each is not None])
     slopes = [(each, pull) for each, pull in zip(inner, pulled, strict=True) if pull is not None]
     given = [{pull: seed[each] for each, pull in slopes if each in seed} for seed in seeds]
-    return [reverse(linear, builder, each, blanks) for each in given], outer
+    return [reverse(linear, builder, each, blanks) for each in given]
 
 
 def _seeds(builder: TapeBuilder, part: Products, given: Sequence[int]) -> list[dict[int, int]]:
