@@ -154,6 +154,7 @@ class Rule:
     kinks: conditions (``assert``) outside of which the function has no derivative.
     linear: name of the operand in which a function of a ``@linear`` rule is linear; empty for other rules.
     operands: parameters that are traced values.
+    keywords: static parameters.
     """
 
     kind: OneOf["elementwise", "tensor", "nodiff"]
@@ -177,11 +178,13 @@ class Rule:
     start: Expression | None = None
     solve: str = ""
     operands: tuple[Parameter, ...] = field(init=False, repr=False, compare=False)
+    keywords: tuple[Parameter, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Each op that is differentiated asks for them.
-        found = tuple(parameter for parameter in self.parameters if parameter.domain is not None)
-        object.__setattr__(self, "operands", found)
+        for name, static in (("operands", False), ("keywords", True)):
+            found = tuple(parameter for parameter in self.parameters if (parameter.domain is None) == static)
+            object.__setattr__(self, name, found)
 
     @property
     def decorator(self) -> str:
@@ -189,11 +192,6 @@ class Rule:
         kind = "linear" if self.linear else "implicit" if self.equation is not None else self.kind
         solve = f', solve="{self.solve}"' if self.solve else ""
         return f'@{kind}("{self.target}"{solve})' if self.target else f"@{kind}"
-
-    @property
-    def keywords(self) -> tuple[Parameter, ...]:
-        """Static parameters."""
-        return tuple(parameter for parameter in self.parameters if parameter.domain is None)
 
     def overlaps(self, other: Rule) -> bool:
         """Whether some numbers of axes fit both rules.

@@ -153,6 +153,8 @@ def bind(
     Raises RuleError if the call does not fit the signature.
     """
     fixed = [parameter for parameter in rule.operands if not parameter.variadic]
+    if not keywords and len(arguments) == len(fixed) == len(rule.parameters):
+        return list(arguments), {}
     variadic = len(fixed) < len(rule.operands)
     arguments, keywords = list(arguments), dict(keywords)
     for parameter in fixed[len(arguments) :]:
