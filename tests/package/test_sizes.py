@@ -542,3 +542,9 @@ def test_medians_and_quantiles_of_named_sizes_take_infinities_and_no_numbers_as_
             x = np.array(row, float)
             with np.errstate(invalid="ignore"):
                 np.testing.assert_equal(module.f(x), f(x))
+
+
+@pytest.mark.parametrize("size", ["30", "N"])
+def test_a_jacobian_of_complex_numbers_is_refused(size: str) -> None:
+    with pytest.raises(errors.ArgumentError, match="returns complex numbers"):
+        yota.generate(lambda x: x * (1 + 2j), {"x": f"float64[{size}]"}, with_="jacobian")

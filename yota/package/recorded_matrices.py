@@ -64,10 +64,20 @@ def recorded(subject: Subject, word: str, general: Subject | None = None) -> Rec
         raise ArgumentError(f"{subject.tape.name} returns several values; a Jacobian needs one array")
     tape, search = subject.tape, None if general else subject.call.search
     rows = _rows(general or subject, word, leaf)
-    if word != "hvp" and not isinstance(rows, Extent) and rows <= _UNROLLED:
-        slope = tape if word == "jacobian" else sloped(tape, leaf, registry())
-        found = search and straight_line(tape, leaf, Wanted(1 if slope is tape else 2), registry(), search)
-        return Derivative((found or stacked(slope, leaf, Wanted(), registry())).tape)
+    is_whole = word != "hvp" and not isinstance(rows, Extent) and rows <= _UNROLLED
+    slope = sloped(tape, leaf, registry()) if is_whole and word == "hessian" else tape
+    if (
+        is_whole
+        and search
+        and (found := straight_line(tape, leaf, Wanted(1 if slope is tape else 2), registry(), search))
+    ):
+        return Derivative(found.tape)
+    if tape.types[tape.outputs[0]].is_complex:
+        raise ArgumentError(
+            f"{tape.name} returns complex numbers, and with_={word!r} needs real ones; take .real and .imag"
+        )
+    if is_whole:
+        return Derivative(stacked(slope, leaf, Wanted(), registry()).tape)
     if word == "jacobian":
         tape = checkpointed(tape, [tape.inputs[leaf].variable], settings.memory)
         tape, seed = _with_argument(subject, tape, tape.types[tape.outputs[0]], "seed")

@@ -157,13 +157,11 @@ def _same(value: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
 class Varying:
     """A constant that depends on sizes.
 
-    type: its type; the shape is that of the first sample.
     values: the constant at each of the sizes at which the function was traced.
     """
 
     hint: str
     text: str
-    type: TensorType
     values: tuple[Any, ...] = ()
 
 
@@ -179,7 +177,7 @@ def separated(general: General, change: Callable[[Extent], int]) -> tuple[Tape, 
     for (text, type), (first, *others) in found.items():
         hint = tape.names.get(first) or (name_of_form(text) if type.shape else "scale")
         values = tuple(list(each.constants.values())[numbers[first]] for each in own)
-        varying.append(Varying(hint, text, type, values))
+        varying.append(Varying(hint, text, values))
         made = builder.input(tape.types[first], len(builder.inputs), hint)
         rewriting.mapping |= dict.fromkeys((first, *others), made)
     for op in tape.ops:
