@@ -21,6 +21,7 @@ from yota.tracing.creation import CREATION, GRIDS, vectorized
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.current import current, paused
 from yota.tracing.exact import record_call
+from yota.tracing.implementations import CALLING, FORMS, register_loaded
 from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, Converter, on_lists
 from yota.tracing.methods import as_traced, is_traced, is_tracer
@@ -169,13 +170,21 @@ def _replacements() -> list[tuple[Any, str, Any]]:
 
 def prepared(own: Mapping[int, Any] | None = None) -> Installed:
     """Recording forms of libraries and ``own`` ones, and the names in installed packages that are to hold them."""
-    known = _standard(len(sys.modules), sys.modules.get("cupy"))[1]
+    known = _standard(_concerned(len(sys.modules)), sys.modules.get("cupy"))[1]
     return _extended(known, tuple(own.items())) if own else known
 
 
 @functools.lru_cache(4)
 def _extended(known: Installed, own: tuple[tuple[int, Any], ...]) -> Installed:
     return Installed({**known.forms, **dict(own)}, known.of_scipy)
+
+
+@functools.lru_cache(4)
+def _concerned(modules: int) -> int:
+    """How many of the loaded modules belong to packages with functions that record."""
+    register_loaded()
+    packages = {"numpy", "cupy", "cupyx", "random", *(package_of(module) for module, _ in (*FORMS, *CALLING))}
+    return sum(name.partition(".")[0] in packages for name in list(sys.modules))
 
 
 @functools.lru_cache(4)
@@ -231,7 +240,7 @@ class PatchedNames:
 
     def _enter(self) -> None:
         reached = tuple(sorted(self._reached.items()))
-        self._group = _group(len(sys.modules), sys.modules.get("cupy"), self._installed, reached)
+        self._group = _group(_concerned(len(sys.modules)), sys.modules.get("cupy"), self._installed, reached)
         patching.enter(self._group, self._held)
 
     def __exit__(self, *failure: object) -> None:
@@ -255,12 +264,12 @@ class PatchedNames:
     def withdrawn(self) -> Iterator[None]:
         """Have nothing in place meanwhile, and what records of modules that are loaded meanwhile afterwards."""
         patching.leave(self._group, self._held)
-        self.is_withdrawn = True
+        self.is_withdrawn, known = True, prepared()
         try:
             yield
         finally:
             self.is_withdrawn = False
-            if "scipy" in sys.modules:
+            if prepared() is not known and "scipy" in sys.modules:
                 self._held += prepared().follow("scipy", (), set()).patches
             self._enter()
 
