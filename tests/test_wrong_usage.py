@@ -75,7 +75,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: yota.gradient(product, wrt="c")(X, X),
         "wrt='c' is no argument of product; it has a, b",
     ),
-    "a missing argument": (lambda: yota.gradient(product)(), r"wrt='a' of product is missing; pass it: a=\.\.\."),
+    "a missing argument": (
+        lambda: yota.gradient(product)(),
+        r"wrt=0, the argument 'a' of product is missing; pass it: a=\.\.\.",
+    ),
     "a position too far": (lambda: yota.gradient(product, wrt=2)(X, X), "product was called with 2 arguments"),
     "a default": (
         lambda: yota.gradient(scaled, wrt="k")(2.0),

@@ -140,8 +140,8 @@ lennard_jones(
     const double most = (double)(PTRDIFF_MAX / 16);
     if ((double)N * ((double)N - 1) / 2 > most)
         return -1;
-    int64_t *const one = malloc((size_t)(N * (N - 1) / 2) * sizeof *one + 1);
-    int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
+    int64_t *const one = calloc((size_t)(N * (N - 1) / 2) + 1, sizeof *one);
+    int64_t *const other = calloc((size_t)(N * (N - 1) / 2) + 1, sizeof *other);
     double v39;
     int status = -1;
     if (one == NULL || other == NULL)
@@ -289,8 +289,8 @@ lennard_jones_value_and_gradient(
     const double most = (double)(PTRDIFF_MAX / 16);
     if ((double)N * ((double)N - 1) / 2 > most)
         return -1;
-    int64_t *const one = malloc((size_t)(N * (N - 1) / 2) * sizeof *one + 1);
-    int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
+    int64_t *const one = calloc((size_t)(N * (N - 1) / 2) + 1, sizeof *one);
+    int64_t *const other = calloc((size_t)(N * (N - 1) / 2) + 1, sizeof *other);
     double v39;
     double v51;
     double *const v63 = malloc((size_t)(3 * N) * sizeof *v63 + 1);

@@ -27,6 +27,13 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 FLAGS = "-std=f2018 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-compare-reals -Wno-maybe-uninitialized".split()
 random = np.random.default_rng(7)
 TABLE = random.normal(size=(7, 5))
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order() -> None:
+    random.bit_generator.state = np.random.default_rng(11).bit_generator.state
+
+
 RUN = """
 import { readFileSync } from "node:fs";
 import * as functions from "./module.mjs";

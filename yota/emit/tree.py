@@ -128,12 +128,17 @@ class Exchange(Node):
 
 @dataclass(frozen=True, slots=True)
 class Memory(Node):
-    """An array of ``count`` elements that may be large; ``room`` says whether ``count`` may be 0."""
+    """An array of ``count`` elements that may be large.
+
+    room: whether ``count`` may be 0.
+    cleared: whether its elements are 0 at first.
+    """
 
     type: str
     name: str
     count: int
     room: bool = False
+    cleared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,16 +138,20 @@ def _absent(function: Callable[..., Any], wrt: int, visible: int, hidden: int) -
     known = parameters_of(function).items()
     names = [name for name, each in known if each.kind <= each.POSITIONAL_OR_KEYWORD][hidden:]
     if 0 <= wrt < len(names):
-        return _unknown(function, names[wrt], names)
+        return _missing(function, names[wrt], f"wrt={wrt}, the argument {names[wrt]!r}")
     return ArgumentError(f"wrt={wrt} is out of range: {name_of(function)} was called with {visible} arguments")
 
 
 def _unknown(function: Callable[..., Any], wrt: str, names: Sequence[str]) -> ArgumentError:
-    known = parameters_of(function).get(wrt)
-    if known is not None:
-        why = "is missing" if known.default is known.empty else "was left to its default, which is part of the function"
-        return ArgumentError(f"wrt={wrt!r} of {name_of(function)} {why}; pass it: {wrt}=...")
+    if wrt in parameters_of(function):
+        return _missing(function, wrt, f"wrt={wrt!r}")
     return ArgumentError(f"wrt={wrt!r} is no argument of {name_of(function)}; it has {', '.join(names)}")
+
+
+def _missing(function: Callable[..., Any], name: str, which: str) -> ArgumentError:
+    known = parameters_of(function)[name]
+    why = "is missing" if known.default is known.empty else "was left to its default, which is part of the function"
+    return ArgumentError(f"{which} of {name_of(function)} {why}; pass it: {name}=...")
 
 
 def _no_derivative(function: Callable[..., Any], arguments: Arguments, position: int) -> ArgumentError:

@@ -178,7 +178,9 @@ class _Function:
     def _allocated(self, kind: str, name: str, count: int) -> Memory:
         """The definition of an array on the heap: some C libraries have no memory of no bytes."""
         self.memory.append(count)
-        return Memory(kind, name, count, self.sizes.may_be_none(count))
+        room = self.sizes.may_be_none(count)
+        # Positions are checked in a loop that a compiler may put in place, and then takes for one that may not run.
+        return Memory(kind, name, count, room, room and kind == self.language.type(np.dtype(np.int64)))
 
     def _inlined(self, group: Group, plan: KernelPlan, *, alone: bool) -> list[Statement]:
         """The statements of one kernel; unless it is ``alone``, its names are its own."""

@@ -231,6 +231,22 @@ def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> 
     return found
 
 
+class _MissedError(Exception):
+    """An entry is not made for the arguments."""
+
+
+def by_entry(entry: Callable[[tuple[Any, ...]], Any], args: tuple[Any, ...]) -> Form:
+    """The form of calls that an entry looks at, for arguments of types like ``args``."""
+
+    def call(*given: Any) -> Any:
+        found = entry(given)
+        if found is MISSING:
+            raise _MissedError
+        return found
+
+    return Form(call, tuple(map(kind_of, args)), (), None, (), (_MissedError,))
+
+
 def as_items(checks: Sequence[Check]) -> tuple[tuple[Any, ...], ...]:
     """Checks in the form that compiled code takes."""
     return tuple((check.kind, *check.values) for check in checks)

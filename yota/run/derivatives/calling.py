@@ -186,9 +186,9 @@ class Derivative(Compiled):
             return
         self.direct.insert(key, self.latest)
         if self.front is not self:
-            from yota.run.derivatives.call_entry import kinds_of
+            from yota.run.derivatives.call_entry import by_entry, kinds_of
 
-            offer(self.front, tuple(kinds_of(args)), prepared.form(args, self.part))
+            offer(self.front, tuple(kinds_of(args)), prepared.form(args, self.part) or by_entry(self.latest, args))
 
 
 class Slope(Derivative):

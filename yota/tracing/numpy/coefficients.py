@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from yota.ir.semantics import JOINS, MOVES, AccessMap
-from yota.tracing.forms import Trace, implements, np, records
+from yota.tracing.forms import Trace, implements, np, primitive, records
 
 _NEGLIGIBLE = 1e-14
 """What `scipy.signal.normalize` takes for 0."""
-_PRODUCTS = {"multiply": np.multiply, "convolve": np.convolve}
+_PRODUCTS: dict[Any, Callable[[Any, Any], Any]] = {
+    primitive("multiply"): np.multiply,
+    primitive("convolve"): np.convolve,
+}
+"""Primitives whose result is 0 where one factor is."""
 _LARGEST = 8
 """Rows of a matrix whose characteristic polynomial is computed from its powers."""
 
@@ -26,21 +31,21 @@ def _fixed(trace: Trace, variable: int, known: dict[int, Any]) -> Any:
 def _found_fixed(trace: Trace, variable: int, known: dict[int, Any]) -> Any:
     op = trace.builder.definition(variable)
     access = op and op.semantics.access
-    if op is None or not (access in MOVES or access is AccessMap.ELEMENTWISE or op.primitive.name in _PRODUCTS):
+    if op is None or not (access in MOVES or access is AccessMap.ELEMENTWISE or op.primitive in _PRODUCTS):
         return np.full(np.shape(trace.values[variable]), trace.is_constant(variable))
     if access in MOVES:
         count = len(op.operands) if access in JOINS else 2 if access is AccessMap.WRITE else 1
         parts = [_fixed(trace, each, known) for each in op.operands[:count]]
         return op.primitive.function(*parts, *map(trace.values.__getitem__, op.operands[count:]), **dict(op.static))
     parts = [_fixed(trace, each, known) for each in op.operands]
-    if op.primitive.name not in _PRODUCTS:
+    if op.primitive not in _PRODUCTS:
         return functools.reduce(np.logical_and, parts)
     # A product with 0 is 0, whatever the other factor is.
     (a, may_a), (b, may_b) = (
         (np.where(part, 0, 1), np.where(part & np.equal(trace.values[each], 0), 0, 1))
         for part, each in zip(parts, op.operands, strict=True)
     )
-    product = _PRODUCTS[op.primitive.name]
+    product = _PRODUCTS[op.primitive]
     return np.equal(product(a, may_b) + product(may_a, b), 0)
 
 
