@@ -7,14 +7,12 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from yota.errors import TracingError
 from yota.ir.catalog import primitive
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
-from yota.tracing.current import paused
 from yota.tracing.implementations import BY_KIND
 from yota.tracing.memory import laid_out
-from yota.tracing.methods import as_traced, is_traced, is_tracer, transformed
+from yota.tracing.methods import is_traced, is_tracer, of_object, transformed
 from yota.tracing.repeated_calls import repeated
 from yota.tracing.untyped import np
 
@@ -92,15 +90,8 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
             return laid_out(found, _ORDERS.get(name, keywords.get("order"))) if keywords or name in _ORDERS else found
         if type(value) in _PLAIN:
             return fresh(trace, original(value, dtype, *args, **keywords))
-        try:
-            with paused():  # what an object's `__array__` calls must not record
-                found = original(value, dtype, *args, **keywords)
-        except (TracingError, ValueError):
-            if not is_tracer(traced := as_traced(value)):
-                raise
-            trace.refused = None
-            return create(trace, traced, dtype, *args, **keywords)
-        return fresh(trace, found)
+        found = of_object(trace, value, lambda held: original(held, dtype, *args, **keywords))
+        return create(trace, found, dtype, *args, **keywords) if is_tracer(found) else fresh(trace, found)
 
     return create
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from yota.errors import TracingError
 from yota.ir.catalog import primitive
 from yota.tracing.captures import is_frozen
+from yota.tracing.current import paused
 from yota.tracing.memory import laid_out
 from yota.tracing.untyped import np
 
@@ -231,6 +233,19 @@ def as_traced(value: Any) -> Any:
         return value
     found = value.__array__()
     return found if is_tracer(found) else value
+
+
+def of_object(trace: Trace, value: Any, plain: Callable[[Any], Any]) -> Any:
+    """What ``plain`` makes of an object with an `__array__`, or the tracer that this gives."""
+    try:
+        with paused():  # what it calls must not record: NumPy takes plain arrays from it
+            return plain(value)
+    except (TracingError, ValueError):
+        found = as_traced(value)
+        if not is_tracer(found):
+            raise
+    trace.refused = None
+    return found
 
 
 def is_traced(value: Any) -> bool:

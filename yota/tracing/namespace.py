@@ -184,7 +184,7 @@ def _concerned(modules: int) -> int:
     """How many of the loaded modules belong to packages with functions that record."""
     register_loaded()
     packages = {"numpy", "cupy", "cupyx", "random", *(package_of(module) for module, _ in (*FORMS, *CALLING))}
-    return sum(name.partition(".")[0] in packages for name in list(sys.modules))
+    return sum(package_of(name) in packages for name in list(sys.modules))
 
 
 @functools.lru_cache(4)
@@ -269,8 +269,9 @@ class PatchedNames:
             yield
         finally:
             self.is_withdrawn = False
-            if prepared() is not known and "scipy" in sys.modules:
-                self._held += prepared().follow("scipy", (), set()).patches
+            later = prepared()
+            if later is not known and "scipy" in sys.modules:
+                self._held += later.follow("scipy", (), set()).patches
             self._enter()
 
 

@@ -212,8 +212,8 @@ def _restore(patch: Patch) -> None:
     if type(owner) is dict and patch.original is not ABSENT:
         if owner.get(patch.name) is patch.form:
             owner[patch.name] = patch.original
-    elif isinstance(patch.owner, list):
-        patch.owner[:] = [patch.original if each is patch.form else each for each in patch.owner]
+    elif isinstance(owner, list):
+        owner[:] = [patch.original if each is patch.form else each for each in owner]
     elif _read(patch) is patch.form:
         _write(patch, patch.original)
 

@@ -28,7 +28,7 @@ from yota.tracing.conversions import Conversion, FirstRun, Interpret, LongLoop
 from yota.tracing.creation import array
 from yota.tracing.current import paused
 from yota.tracing.library_calls import library_call
-from yota.tracing.methods import as_traced, is_tracer
+from yota.tracing.methods import is_tracer, of_object
 from yota.tracing.observation import Observation
 from yota.tracing.source_lines import caller, here, positions, source_line
 from yota.tracing.traced_text import Text
@@ -265,14 +265,7 @@ class Trace:
         if isinstance(value, (list, tuple, range, np.ndarray)):
             return self.lift(array(self, list(value) if isinstance(value, range) else value))
         if hasattr(value, "__array__"):
-            try:
-                with paused():  # what it calls must not record: NumPy takes plain arrays from it
-                    return self.lift(np.asarray(value))
-            except (TracingError, ValueError):
-                if not is_tracer(traced := as_traced(value)):
-                    raise
-            self.refused = None
-            return self.lift(traced)
+            return self.lift(of_object(self, value, np.asarray))
         if isinstance(value, (int, float, complex)):  # a subclass, such as an IntEnum
             return self.lift(operator.index(value) if isinstance(value, int) else +value)
         raise self.refuse(
