@@ -17,6 +17,7 @@ from yota.optimize.pipeline import run
 from yota.optimize.polynomials.symbolic import optimise
 from yota.rules.registry import registry
 from yota.run.arguments import Arguments, function_of, positional
+from yota.run.compiled import titled
 from yota.run.derivatives.calling import Derivative, form_of
 from yota.run.derivatives.differentiated import Differentiated, Forms
 from yota.run.derivatives.inside import inside, record
@@ -114,7 +115,7 @@ class Batched(Derivative):
         super().__init__(form_of(Points, *given, dynamic=dynamic), (Batched, given, {"dynamic": dynamic}), "")
         # Beside many points the way to the compiled code takes no time.
         self.front = self
-        self.title = self.journal.name = f"batch of {self.__name__}"
+        self.title = self.journal.name = f"batch of {titled(given[0])}"
 
     def mapped(
         self,

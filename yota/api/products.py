@@ -104,6 +104,11 @@ class HessianProducts(Differentiated):
         function, own = super().positional(args[:-1], kwargs)
         return function, (*own, *args[-1:])
 
+    def named(self, arguments: Arguments) -> Arguments:
+        """The arguments, of which the last is the direction and no further parameter of the function."""
+        *leaves, given = arguments.leaves
+        return replace(arguments, leaves=(*leaves, Leaf(given.value, given.argument, "v", given.path)))
+
     def worth(self, target: Target) -> Worth | None:
         """Lengths from which ops that repeat become a loop; the straight code of a product is several times as long."""
         from yota.transform.rolling.periods import Worth
@@ -116,11 +121,9 @@ class HessianProducts(Differentiated):
         """A recording of the function without its last argument, the direction."""
         from yota.run.derivatives.inside import record
 
-        leaf = only_leaf(layout, arguments)
-        *leaves, given = arguments.leaves
-        direction = Leaf(given.value, given.argument, "v", given.path)
-        _check(function, leaves[leaf] if leaf < len(leaves) else given, direction, len(leaves))
-        return record(function, [*leaves, direction], lambda values: arguments.rebuild(values)[:-1], **how)
+        leaf, leaves = only_leaf(layout, arguments), self.named(arguments).leaves
+        _check(function, leaves[leaf], leaves[-1], len(leaves) - 1)
+        return record(function, leaves, lambda values: arguments.rebuild(values)[:-1], **how)
 
     def derived(
         self, recorded: Recording, arguments: Arguments, layout: Layout, forms: Forms = (), target: Target | None = None

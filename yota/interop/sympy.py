@@ -152,8 +152,10 @@ class Lambdified(Value):
 
         pairs = list(zip_longest(args, self._counts[: len(args)], fillvalue=True))
         taken = tuple([each if counts else _floating(each) for each, counts in pairs])
-        own = tuple(kind for each, counts in pairs for kind in kinds_of((each,), static=counts))
-        floating = tuple(kinds_of(taken))
+        own, floating = (
+            tuple(kind for each, (_, counts) in zip(given, pairs, strict=True) for kind in kinds_of((each,), static=counts))
+            for given in (args, taken)
+        )
         if floating != own:
             found = self(*taken, **kwargs)
             if self.front is not self and not kwargs:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from yota.ir.callables import Derived, Recipe
+from yota.ir.callables import Derived, Recipe, name_of
 from yota.run.arguments import Arguments
 from yota.run.machine.cache import Table
 from yota.run.progress import shown
@@ -180,6 +180,12 @@ class Journal:
             logging.getLogger("yota").info("compiled %s", entry)
 
 
+def titled(function: Callable[..., Any]) -> str:
+    """How listings call a function: a derivative says what it is of."""
+    derived = isinstance(getattr(function, "journal", None), Journal)
+    return str(getattr(function, "title", "")) if derived else name_of(function)
+
+
 def _kinds(arguments: Arguments) -> str:
     """Types of arguments as signatures show them: dtypes and shapes, and static values."""
     parts = [(leaf.argument, f"{leaf.place}: {_kind(leaf.value)}") for leaf in arguments.leaves]
@@ -261,7 +267,7 @@ class Compiled(Derived):
         self.journal, self.calls = journal, 0
         made = recipe[0].__name__
         # Functions that share compiled code share a journal.
-        self.title = journal.name = made if function is None else f"{made} of {self.__name__}"
+        self.title = journal.name = made if function is None else f"{made} of {titled(function)}"
         journal.parts += parts
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -148,6 +148,10 @@ class Differentiated:
         """The function and all arguments of a call by position."""
         return positional(self.function, (*self.hidden, *args), kwargs)
 
+    def named(self, arguments: Arguments) -> Arguments:
+        """The arguments by the names that listings and generated code have."""
+        return arguments
+
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """The compiled form for argument types like those of ``args``."""
         return Prepared(self, function, args)

@@ -136,6 +136,7 @@ class Prepared:
         gradient: Gradient | None = None,
         merged: Merged | None = None,
     ) -> Specialisation:
+        arguments = self.owner.named(arguments)
         with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
             place = None if merged else self._place(function, arguments)
             kept = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
