@@ -81,6 +81,10 @@ def test_derivatives_that_share_their_code_have_names_of_their_own():
     fg(X)
     assert repr(fg) == "<yota.value_and_grad of loss, target numpy, 1 compiled>"
     assert repr(g) == "<yota.gradient of loss, target numpy, 1 compiled>" and g.source == fg.source
+    assert repr(yota.batch(g)) == "<yota.batch of gradient of loss, target numpy, 0 compiled>"
+    products = yota.hvp(f)
+    products(X, 3.0, X)
+    assert products.info().compilations[0].arguments == f"x: float64[{X.size}], scale: float, v: float64[{X.size}]"
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,17 @@ def test_numbers_and_fixed_arguments() -> None:
     assert tangent == pytest.approx(2 * np.cos(0.5), rel=1e-15)
     assert isinstance(tangent, float)
     assert yota.jvp(np.sin, (0.5,), (None,))[1] == 0.0
+
+
+def test_derivatives_of_bound_functions_take_their_own_data() -> None:
+    def scaled(factor: Any, x: Any) -> Any:
+        return factor * x**2
+
+    x, v = real(3), real(3)
+    for factor in (real(3), real(3), 2.0, 3.0):
+        for f in (functools.partial(scaled, factor), types.MethodType(scaled, factor), lambda x: scaled(factor, x)):  # noqa: B023  (called in this iteration)
+            np.testing.assert_allclose(yota.jvp(f, (x,), (v,))[1], 2 * factor * x * v)
+            np.testing.assert_allclose(yota.vjp(f, x)[1](v)[0], 2 * factor * x * v)
 
 
 def test_bad_tangents() -> None:

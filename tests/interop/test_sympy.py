@@ -415,6 +415,7 @@ def test_expressions_that_share_parts_stay_short() -> None:
         ((X, n), Sum(X[i] ** 2, (i, 0, n - 1)), (np.array([1.0, 2.0]), 2)),
         ((), sympy.Integer(3) / 4, ()),
         ("x", x + 1, (2.0,)),
+        (x, sin(x), (True,)),
         ("x, y", "x**2 + sin(y)/2 - sqrt(x)", (2.0, 5.0)),
         ("x,y", "y, x", (2.0, 5.0)),
         ((sympy.sin(x), y), 2 * sin(x) ** 2 + y, (0.5, 1.5)),
@@ -570,6 +571,8 @@ def test_strict_lambdify_has_the_bits_of_numpy() -> None:
 
 
 def test_options_of_lambdify_that_are_refused() -> None:
+    with pytest.raises(TypeError, match="NoneType which has no callable sin method"):
+        yota.lambdify(x, sin(x), target="numpy")(None)
     with pytest.raises(ArgumentError, match="modules='mpmath'"):
         yota.lambdify(x, x, "mpmath")
     with pytest.raises(ArgumentError, match="printer"):

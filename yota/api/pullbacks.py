@@ -12,7 +12,10 @@ from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.run.arguments import function_of
 from yota.run.compiled import Compiled, Journal
+from yota.run.derivatives.calling import READ_EACH_CALL, Slope, caller, shared
+from yota.run.derivatives.differentiated import with_receiver
 from yota.run.device import beside
+from yota.run.gradient_layout import Wrt
 from yota.run.options import Dynamic, evaluates, worded
 from yota.run.specialise import Target
 from yota.structures import flatten, is_leaf, is_on_device, mapped
@@ -59,7 +62,8 @@ def vjp(
         evaluates("vjp", function_of(f), "For a function that gives the gradient: yota.gradient(f)")
     moved = [position for position, value in enumerate(args) if _is_moving(value)] or range(len(args))
     by = tuple(1 + position for position in moved)
-    pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict, effort=effort, dynamic=dynamic)
+    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
+    pulled = _gradient_around(function_of(f), weighted, (), by, options)
     point = tuple(mapped(value, copied) for value in args)
     found = f(*args)
     form, values = _values(f, found)
@@ -72,7 +76,6 @@ def vjp(
         adjoints = dict(zip(moved, pulled(seeds[0] if form is None else seeds, *point), strict=True))
         return tuple(adjoints.get(position) for position in range(len(point)))
 
-    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     recipe = pullback, (f, *point), options
     journal = Journal("", Target.wanted(target).name)
     return found, Compiled(recipe, None, "pullback", call, journal=journal, parts=(pulled,))
@@ -177,7 +180,8 @@ def jvp(
     if not moved:
         still = [each[()] for each in zeros]
         return value, still[0] if form is None else form.filled(still)
-    forward = pushforward(f, moved, target=target, strict=strict, effort=effort, dynamic=dynamic)
+    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
+    forward = _gradient_around(f, _along, (moved, dynamic), 0, options)
     directions = [tangents[position] for position in moved]
     seeds = [beside(one, zero) for one, zero in zip(values, zeros, strict=True)]
     if form is None:
@@ -193,14 +197,35 @@ def pushforward(f: Callable[..., Any], moved: tuple[int, ...], **options: Any) -
     Its arguments are weights as in `weighted`, whose values do not matter, the arguments of ``f``, and a direction
     for each argument in ``moved``.
     """
-    pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=options["dynamic"])
+    return gradient(_along(f, moved, options["dynamic"]), 0, **options)
+
+
+def _along(f: Callable[..., Any], moved: tuple[int, ...], dynamic: Dynamic) -> Callable[..., Any]:
+    """The function whose gradient by its first argument is the pushforward."""
+    pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=dynamic)
     count = len(moved)
 
     def along(seed: Any, *rest: Any) -> Any:
         adjoints = pulled(seed, *rest[:-count])
         return sum(np.sum(np.real(np.conjugate(a) * t)) for a, t in zip(adjoints, rest[-count:], strict=True))
 
-    return gradient(along, 0, **options)
+    return along
+
+
+def _gradient_around(
+    f: Callable[..., Any], around: Callable[..., Any], more: tuple[Any, ...], wrt: Wrt, options: dict[str, Any]
+) -> Callable[..., Any]:
+    """The gradient of ``around(f, *more)``, with the compiled code of the last one of ``f``."""
+
+    def make() -> Any:
+        return gradient(around(f, *more), wrt, **options)
+
+    if any(isinstance(each, READ_EACH_CALL) for each in with_receiver(f)[1]):
+        # The function around ``f`` would keep the values of its first call.
+        found: Callable[..., Any] = make()
+        return found
+    form = shared(f, lambda: make().form, around, *more, wrt, *options.items())
+    return caller(form, (gradient, (form.given, wrt), options), "gradient", Slope)
 
 
 def weighted(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
@@ -147,21 +147,26 @@ class Lambdified(Value):
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the compiled code for these argument types, compiled if necessary; integers become floats."""
-        from yota.run.derivatives.call_entry import kinds_of
         from yota.run.machine.c_dispatch import offer_whole
 
-        pairs = list(zip_longest(args, self._counts[: len(args)], fillvalue=True))
-        taken = tuple([each if counts else _floating(each) for each, counts in pairs])
-        own, floating = (
-            tuple(kind for each, (_, counts) in zip(given, pairs, strict=True) for kind in kinds_of((each,), static=counts))
-            for given in (args, taken)
-        )
+        taken = tuple([each if counts else _floating(each) for each, counts in self._paired(args)])
+        own, floating = (tuple(self._kinds(each)) for each in (args, taken))
         if floating != own:
             found = self(*taken, **kwargs)
             if self.front is not self and not kwargs:
                 offer_whole(self.front, own, floating)
             return found
         return super().make(taken, kwargs)
+
+    def _paired(self, args: tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
+        """Each argument, and whether its integers are static."""
+        return zip_longest(args, self._counts[: len(args)], fillvalue=True)
+
+    def _kinds(self, args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        from yota.run.derivatives.call_entry import kinds_of
+
+        for each, counts in self._paired(args):
+            yield from kinds_of((each,), static=counts)
 
 
 def _floating(value: Any) -> Any:

@@ -26,6 +26,9 @@ from yota.tracing.source_lines import is_library_file, is_own_file, users_frames
 MOST_BYTES = 1 << 28
 """Largest total size of captured arrays that the cached forms, except the latest, keep alive."""
 
+READ_EACH_CALL = (int, float, complex, np.ndarray)
+"""Types of bound arguments that compiled code takes like arguments."""
+
 
 class _Form(Protocol):
     captured: Captured
@@ -100,8 +103,8 @@ def _sameness(function: Any) -> Any:
 
 
 def _place(value: Any) -> int | None:
-    """The identity of a bound argument; None for numbers and arrays, which each call reads."""
-    return None if isinstance(value, (int, float, complex, np.ndarray)) else id(value)
+    """The identity of a bound argument; None for what each call reads."""
+    return None if isinstance(value, READ_EACH_CALL) else id(value)
 
 
 _MOST_DIRECT = 256
