@@ -4,6 +4,8 @@
 #include "host.h"
 
 #include <fstream>
+#include <utility>
+#include <vector>
 
 using Launch = void (*)(unsigned, unsigned, bool, void **);
 
