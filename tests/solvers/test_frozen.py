@@ -62,6 +62,7 @@ ROOTS = {
     "with slope": lambda x: (
         optimize.root_scalar(lambda y: (cubic(y, *x), slope(y, *x)), x0=1.0, fprime=True, method="newton").root
     ),
+    "by elements": lambda x: np.sum(optimize.elementwise.find_root(cubic, (0.0, 2.0), args=(x, x[::-1])).x),
     "several": lambda x: np.sum(scipy.stats.gamma.ppf(np.array([0.25, 0.5]), x[0] + 1, scale=x[1])),
 }
 EQUATIONS = {

@@ -142,21 +142,6 @@ def test_limits_that_meet():
     assert yota.grad(lambda b: integrate.quad(np.cos, b, 1.0)[0], 1.0)[1] == pytest.approx(-np.cos(1.0), rel=1e-14)
 
 
-def test_roots_by_elements():
-    """A search that starts or ends at a root, whatever the arguments, has that root's slope all the same."""
-    elementwise = pytest.importorskip("scipy.optimize.elementwise")
-
-    def roots(c):
-        return elementwise.find_root(lambda x, c: x**3 - c, (0.0, np.array([2.0, 3.0])), args=(c,)).x
-
-    c = np.array([1.0, 0.7])
-    value, slopes = yota.value_and_grad(lambda c: np.sum(roots(c)))(c)
-    assert value == pytest.approx(np.sum(np.cbrt(c)), rel=1e-14)
-    np.testing.assert_allclose(slopes, c ** (-2 / 3) / 3, rtol=1e-9)
-    half = yota.gradient(lambda c: elementwise.find_root(lambda x: x - c, (0.0, 1.0)).x)
-    assert half(0.5) == pytest.approx(1.0, rel=1e-9)
-
-
 def test_plain_calls_inside():
     def scaled(a):
         return a * integrate.quad(scipy.special.j0, 0, 1)[0] + a * optimize.brentq(lambda x: x * x - 2, 0, 2)

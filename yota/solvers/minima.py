@@ -22,6 +22,7 @@ from yota.solvers.active_sets import ActiveSet, stationary
 from yota.solvers.constraints import Limits, limits, pair
 from yota.solvers.implicit import Solution
 from yota.solvers.inner import MOST, Branch, Function
+from yota.solvers.roots import is_diagonal
 from yota.solvers.solver_calls import Call, Calling, Path, listed, recorded
 from yota.tracing.implementations import calls_back, records
 from yota.tracing.trace import Trace
@@ -90,8 +91,10 @@ class Minimum(Calling):
     limits: bounds and constraints of the solution.
     measured: results that are computed from those of the function, and where that is asked for, their derivatives.
     numbers: which result is what.
+    elementwise: whether SciPy makes each element of the function small by the element of the solution in its place.
     """
 
+    elementwise = False
     squares = ""
     scale: Any = 1.0
     limits: Limits | None = None
@@ -122,6 +125,7 @@ class Minimum(Calling):
             tape,
             given,
             [self.numbers[path] for path in results],
+            elementwise=self.elementwise and is_diagonal(tape),
             constant=frozenset(settled),
             reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
         )

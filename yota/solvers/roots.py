@@ -42,7 +42,7 @@ class Root(Calling):
 
     def is_elementwise(self, equation: Tape) -> bool:
         """Whether each element of the solution has an equation of its own."""
-        return self.elementwise and _is_diagonal(equation)
+        return self.elementwise and is_diagonal(equation)
 
     def _equation(self, tape: Tape) -> Tape:
         solution, result = tape.inputs[0].variable, tape.outputs[0]
@@ -67,7 +67,7 @@ class Root(Calling):
         return checked(name, at, implicit.adjoints(name, at))
 
 
-def _is_diagonal(tape: Tape) -> bool:
+def is_diagonal(tape: Tape) -> bool:
     """Whether each element of the result depends on no other element of the first input."""
     result, solution = tape.outputs[0], tape.inputs[0].variable
     count = tape.types[solution].size
@@ -81,10 +81,11 @@ def _is_diagonal(tape: Tape) -> bool:
 
 def root(trace: Trace, solver: Callable[..., Any], called: Sequence[str], place: Path, *args: Any) -> Any:
     """A solver's call, which gives at ``place`` the root of a function with an equation for each element."""
-    return _recorded(Call(trace, solver, args, {}, called), place, elementwise=True)
+    return recorded_root(Call(trace, solver, args, {}, called), place, elementwise=True)
 
 
-def _recorded(call: Call, place: Path, *, fixed: bool = False, elementwise: bool = False) -> Any:
+def recorded_root(call: Call, place: Path, *, fixed: bool = False, elementwise: bool = False) -> Any:
+    """The result of a call, with traced values in it; see `Root`."""
     host = Root(call, place)
     host.fixed, host.elementwise = fixed, elementwise
     found, numbers = recorded(call, host, place)
@@ -114,7 +115,7 @@ def _form(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     place: Path = {"root": ("x",), "root_scalar": ("root",)}.get(
         name, (0,) if call.arguments.get("full_output") else ()
     )
-    return _recorded(call, place, fixed=name == "fixed_point", elementwise=name == "newton")
+    return recorded_root(call, place, fixed=name == "fixed_point", elementwise=name == "newton")
 
 
 _MOST = 200
