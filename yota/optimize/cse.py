@@ -22,7 +22,8 @@ def run(tape: Tape) -> Tape:
     for op in tape.ops:
         kept = op
         if same and not same.keys().isdisjoint(op.operands):
-            kept = replace(op, operands=tuple([same.get(operand, operand) for operand in op.operands]))
+            operands = tuple([same.get(operand, operand) for operand in op.operands])
+            kept = Op(op.result, op.primitive, operands, op.static, op.location)
         operands = kept.operands
         if len(operands) > 1 and kept.primitive.semantics.commutes:
             operands = tuple(sorted(operands))

@@ -101,10 +101,14 @@ def _sharing(tape: Tape, longest: float) -> set[int]:
     builder = tape.builder()
     owners: list[int] = []
     roots: list[int] = []
+    lengths: dict[tuple[Primitive, tuple[TensorType, ...]], int] = {}
     for op, shared in found:
-        before = len(builder.ops)
-        shared.value(builder, op.operands)
-        if len(builder.ops) - before > longest:
+        kind = op.primitive, tuple([tape.types[operand] for operand in op.operands])
+        if kind not in lengths and longest < math.inf:
+            before = len(builder.ops)
+            shared.value(builder, op.operands)
+            lengths[kind] = len(builder.ops) - before
+        if lengths.get(kind, 0) > longest:
             continue
         parts = [part for part in shared.parts(builder, op.operands) if part not in op.operands]
         owners += [op.result] * len(parts)

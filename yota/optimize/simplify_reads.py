@@ -242,13 +242,15 @@ def _joined(case: Case, pieces: list[tuple[Index, int]]) -> int | None:
         if part.start in found:
             return None
         found[part.start] = part.start + part.count(), index, value
-    joined, start = list[int](), 0
+    joined, start = list[tuple[Index, int]](), 0
     while axis is not None and start in found:
         start, index, value = found.pop(start)
-        joined.append(_piece(case, index, value))
+        joined.append((index, _broadcast(case, index, value)))
     if axis is None or found or start != shape[axis]:
         return None
-    return case.make("concatenate", joined, {"axis": axis})
+    if all(isinstance(index[axis], int) for index, _ in joined):
+        return case.make("stack", [value for _, value in joined], {"axis": axis})
+    return case.make("concatenate", [_piece(case, *each) for each in joined], {"axis": axis})
 
 
 def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, Slice] | None:
@@ -262,13 +264,16 @@ def _slab(index: Index, shape: tuple[int, ...]) -> tuple[int, Slice] | None:
     return None if part.step != 1 or part.count() == 0 else (parts[0], part)
 
 
-def _piece(case: Case, index: Index, value: int) -> int:
-    """A written value in the shape of the part that it fills, which keeps the axis of an integer."""
+def _broadcast(case: Case, index: Index, value: int) -> int:
+    """A written value in the shape of the part that it fills."""
     shape = pattern_shape(index)
-    if case.type_of(value).shape != shape:
-        value = case.make("broadcast_to", (value,), {"shape": shape})
+    return value if case.type_of(value).shape == shape else case.make("broadcast_to", (value,), {"shape": shape})
+
+
+def _piece(case: Case, index: Index, value: int) -> int:
+    """A value that fills a part, with the axis of an integer kept."""
     kept = tuple(as_slice(entry).count() for entry in index)
-    return value if kept == shape else case.make("reshape", (value,), {"shape": kept})
+    return value if kept == case.type_of(value).shape else case.make("reshape", (value,), {"shape": kept})
 
 
 def _put_at_zeros(case: Case) -> int | None:
