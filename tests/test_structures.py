@@ -95,7 +95,7 @@ def test_rebuild_and_update(structure, paths):
 def test_later_calls_enter_by_generated_code(structure, paths):
     fg = yota.value_and_grad(total)
     first, _ = fg(structure), fg(structure)
-    found = fg.latest((structure,))
+    found = fg.latest(structure)
     assert found is not MISSING and found[0] == first[0] and set(found[1]) == paths
 
 

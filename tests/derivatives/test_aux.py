@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import pickle
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +28,31 @@ def f(x, w, *, scale=1.0):
     hidden = np.tanh(w * x) * scale
     aux = {"parts": Parts(hidden, "tanh"), "most": [np.max(hidden), None, 2.5], "n": 3, "flag": True, "x": x}
     return np.sum(hidden**2), aux
+
+
+@dataclasses.dataclass
+class Record:
+    hidden: Any
+    n: int
+
+
+AUXILIARY = {
+    "dataclass": (lambda a: Record(a, 3), lambda found: found.hidden),
+    "named tuple": (lambda a: Parts(a, "t"), lambda found: found.hidden),
+    "ordered dict": (lambda a: collections.OrderedDict(a=a), lambda found: found["a"]),
+    "object": (lambda a: types.SimpleNamespace(a=a), lambda found: found.a),
+    "nested": (lambda a: {"q": [Record((a, 1), 2)], "n": "x"}, lambda found: found["q"][0].hidden[0]),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", AUXILIARY)
+def test_each_call_has_a_structure_of_its_own(kind, target):
+    made, array = AUXILIARY[kind]
+    fg = yota.value_and_grad(lambda x: (np.sum(x), made(x * 2)), has_aux=True, target=target)
+    found = [fg(np.full(2, float(number)))[0][1] for number in range(6)]
+    assert [array(each).tolist() for each in found] == [[2.0 * number] * 2 for number in range(6)]
+    assert len(set(map(id, found))) == 6 and {*map(type, found)} == {type(made(X))}
 
 
 def slopes(x, w, scale=1.0):

@@ -19,6 +19,7 @@ import sympy
 import yota
 from tests.emit.compiled import needs_compiler
 from yota.ir.callables import Derived
+from yota.marks import MISSING
 from yota.run.machine.c_dispatch import _CHECKS, _RESULT_PARTS, MOST_FORMS, Form, offer, prepare, quick
 from yota.tracing.captured.checks import same
 
@@ -144,6 +145,45 @@ def test_items_of_tuples_and_lists_and_integers_go_straight_to_compiled_code(tar
     with pytest.raises(OverflowError):
         function(10**400, (2, [3]))
     assert len(function.forms) <= MOST_FORMS
+
+
+class Bag:
+    """An object of attributes."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.__dict__.update(parts)
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["c", "numpy"])
+def test_dicts_and_objects_go_straight_to_compiled_code(target: str) -> None:
+    quick(len, build=True)
+
+    def function(bag: Any) -> Any:
+        total = bag.a["x"] * 2 + sum(bag.a["ys"])
+        return total * 10 if "z" in bag.a or hasattr(bag, "b") or True in bag.a else total
+
+    both: Any = yota.value_and_grad(function, target=target)
+    known = Bag(a={"x": 1.0, "ys": [2.0, 3.0]})
+    first = both(known)
+    assert first == (7.0, {("a", "x"): 2.0, ("a", "ys", 0): 1.0, ("a", "ys", 1): 1.0})
+    before = both.direct_calls
+    assert [both(known) for _ in range(4)] == [first] * 4 and both.direct_calls >= before + 2
+    found = both(known)[1]
+    found.clear()
+    assert both(known) == first
+    equal = "yss"[:2]  # not the object that is the other key
+    for other, value in (
+        (Bag(a={"ys": [2.0, 3.0], "x": 1.0}), 7.0),
+        (Bag(a={"x": 1.0, equal: [2.0, 3.0]}), 7.0),
+        (Bag(a={"x": 1.0, "ys": [2.0]}), 4.0),
+        (Bag(a={"x": 1.0, "ys": [2.0, 3.0], "z": 0}), 70.0),
+        (Bag(a={"x": 1.0, "ys": [2.0, 3.0]}, b=0), 70.0),
+        (Bag(a={"x": 1.0, "ys": [2.0, 3.0], 1: 0}), 70.0),
+        (Bag(a={"x": 1.0, "ys": [2.0, 3.0], 2: 0}), 7.0),
+    ):
+        assert [both(other)[0], both(known)[0], both(other)[0], both(other)[0]] == [value, 7.0, value, value]
+    assert len(both.forms) <= MOST_FORMS
 
 
 @needs_compiler
@@ -325,6 +365,25 @@ def test_results_are_put_together_of_outputs_arguments_and_objects() -> None:
         dispatcher(0)
     offer(dispatcher, 3, Form(lambda x: 1 / x, ((int,),), (), None, (), (LookupError, ZeroDivisionError)))
     assert (dispatcher(2), dispatcher(0)) == (0.5, "otherwise")
+    named = ("dict", (("output", 1), ("argument", 0)), ("b", ("a", 0)))
+    offer(dispatcher, 4, Form(lambda x: (x, -x), ((str,),), (), named, ()))
+    with pytest.raises(TypeError, match="bad operand"):
+        dispatcher("c")
+    offer(dispatcher, 4, Form(lambda x: (x, x * 2), ((str,),), (), named, ()))
+    assert dispatcher("c") == {"b": "cc", ("a", 0): "c"}
+    unhashable = ("dict", (("output", 0),), ([],))
+    offer(dispatcher, 4, Form(lambda x: (x,), ((str,),), (), unhashable, ()))
+    with pytest.raises(TypeError, match="unhashable"):
+        dispatcher("c")
+    with pytest.raises(TypeError, match="no part of a result"):
+        offer(dispatcher, 4, Form(lambda x: (x,), ((str,),), (), ("dict", (("output", 0),), ("a", "b")), ()))
+
+
+@needs_compiler
+def test_a_form_may_miss() -> None:
+    dispatcher = quick(lambda *_: "otherwise", build=True)
+    offer(dispatcher, 1, Form(lambda x: MISSING if x else "found", ((int,),), (), None, ()))
+    assert (dispatcher(0), dispatcher(1), dispatcher.direct_calls) == ("found", "otherwise", 1)
 
 
 @needs_compiler
@@ -355,7 +414,7 @@ def test_what_cannot_be_looked_up_has_changed() -> None:
 @needs_compiler
 def test_forms_are_looked_at() -> None:
     dispatcher = quick(len, build=True)
-    right = (len, (), (), None, (), ())
+    right = (len, (), (), None, (), (), MISSING)
     dispatcher.set_forms((right,))
     number = _CHECKS.index
     wrong_checks: list[Any] = [1, (), (0,), (0, 1, 2), (100, 1), (-1, 1), (0.5, 1, 2)]
@@ -363,11 +422,11 @@ def test_forms_are_looked_at() -> None:
     wrong_checks += [(number("list"), (), []), (number("dict"), {}, [1], []), (number("size"), {}, "a")]
     wrong_checks += [(number("bytes"), X, b"", X.dtype, "a"), (number("form"), X, (2,), X.dtype)]
     wrong_checks += [(number("function"), len, 1, 2, 3), (number("bases"), X, ())]
-    wrong = [(len, (), (), None, (check,), ()) for check in wrong_checks]
-    wrong += [(len, kinds, (), None, (), ()) for kinds in ((1,), ((1, 2),), ((int, 2, 3),))] + [(len,), right[:5]]
+    wrong = [(len, (), (), None, (check,), (), MISSING) for check in wrong_checks]
+    wrong += [(len, kinds, *right[2:]) for kinds in ((1,), ((1, 2),), ((int, 2, 3),))] + [(len,), right[:6]]
     output, of, items = map(_RESULT_PARTS.index, ("output", "object", "list"))
     for part in (1, (), (output,), (output, -1), (output, None), (items, [(of, 1)]), (items, ((of, 1), 2)), (100, 1)):
-        wrong.append((len, (), (), part, (), ()))
+        wrong.append((*right[:3], part, *right[4:]))
     for forms in (*((form,) for form in wrong), [], (1,)):
         with pytest.raises((TypeError, SystemError)):
             dispatcher.set_forms(forms)

@@ -42,7 +42,7 @@ class SimpleGradient(Compiled):
         """The value, and the derivative by each argument."""
         self.calls += 1
         if self._entry is not None and not self._outdated:
-            found = self._entry(args)
+            found = self._entry(*args)
             if found is not MISSING:
                 return found  # type: ignore[no-any-return]
         self._outdated = self._outdated or self._captured.changed()

@@ -32,7 +32,7 @@ _DICTS = (dict, collections.OrderedDict, collections.defaultdict)
 _GET: Any = object.__getattribute__
 STATIC = (int, bool, str, bytes, type(None))
 """Types of values for each of which there is code of its own."""
-_NUMBERS = (int, float, complex, np.generic)
+_CONSTANTS = (int, float, complex, str, np.generic)
 
 
 class _UnknownError(Exception):
@@ -151,8 +151,8 @@ def entry(
     checks: Sequence[Check],
     *,
     sized: bool = False,
-) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of an argument tuple with types like ``args`` that returns the final result, or `MISSING`."""
+) -> Callable[..., Any] | None:
+    """A function of arguments of types like ``args`` that returns the final result, or `MISSING`."""
     if len(checks) > _MOST:
         return None
     writer = _Writer()
@@ -202,7 +202,7 @@ def entry(
         tree=tree,
         guarded=call is not None,
     )
-    found: Callable[[tuple[Any, ...]], Any] = made(source, writer.objects)
+    found: Callable[..., Any] = made(source, writer.objects)
     return found
 
 
@@ -212,13 +212,32 @@ def kind_of(value: Any) -> tuple[Any, ...]:
 
 
 def kinds_of(args: Sequence[Any], *, static: bool = True) -> Iterator[tuple[Any, ...]]:
-    """The types of arguments, each tuple and list followed by those of its items, as `Form` describes them."""
+    """The types of arguments, each structure followed by those of its items, as `Form` describes them."""
     for value in args:
-        if type(value) in (tuple, list):
-            yield type(value), len(value)
-            yield from kinds_of(value, static=static)
+        items, keys = items_of(value), keys_of(value)
+        if items is not None:
+            yield type(value), len(items) if keys is None else keys
+            yield from kinds_of(items, static=static)
         else:
             yield (type(value), value) if static and type(value) in STATIC else kind_of(value)
+
+
+def items_of(value: Any) -> Sequence[Any] | None:
+    """The items of a structure that compiled code takes apart: of a tuple, a list, a dict or a simple object."""
+    if type(value) in (tuple, list):
+        return value  # type: ignore[no-any-return]
+    keys = keys_of(value)
+    return None if keys is None else list((value if type(value) is dict else value.__dict__).values())
+
+
+def keys_of(value: Any) -> tuple[Any, ...] | None:
+    """The keys of a dict with simple ones, or the names of the attributes of a simple object."""
+    if type(value) is dict:
+        return tuple(value) if all(type(key) in (str, int) for key in value) else None
+    parts = None if type(value) in STATIC or is_leaf(value) or not has_attributes(value) else children(value)
+    if parts is None or not _is_simple(value) or [name for name, _ in parts] != list(value.__dict__):
+        return None
+    return tuple(value.__dict__)
 
 
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
@@ -231,20 +250,9 @@ def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> 
     return found
 
 
-class _MissedError(Exception):
-    """An entry is not made for the arguments."""
-
-
-def by_entry(entry: Callable[[tuple[Any, ...]], Any], args: tuple[Any, ...]) -> Form:
+def by_entry(entry: Callable[..., Any], args: tuple[Any, ...]) -> Form:
     """The form of calls that an entry looks at, for arguments of types like ``args``."""
-
-    def call(*given: Any) -> Any:
-        found = entry(given)
-        if found is MISSING:
-            raise _MissedError
-        return found
-
-    return Form(call, tuple(map(kind_of, args)), (), None, (), (_MissedError,))
+    return Form(entry, tuple(map(kind_of, args)), (), None, ())
 
 
 def as_items(checks: Sequence[Check]) -> tuple[tuple[Any, ...], ...]:
@@ -265,20 +273,18 @@ def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> tuple[str, 
     )
     try:
         result = shaped(root, root.gradient.completed(outputs, leaves))
-        found: tuple[str, Any] = _arranged(result, lambda each: ("object", each))
+        found: tuple[str, Any] = _arranged(result, lambda each: ("object", _constant(each)), lambda key: key)
     except Exception:  # noqa: BLE001  (it works on arrays alone)
         return None
     return found
 
 
-def _arranged(found: Any, other: Callable[[Any], Any], key: Callable[[Any], Any] | None = None) -> Any:
+def _arranged(found: Any, other: Callable[[Any], Any], key: Callable[[Any], Any]) -> Any:
     """A result as a kind and its parts; what ``key`` gives stands for keys, what ``other`` gives for other objects."""
     kind = type(found)
     if kind in (tuple, list):
         return kind.__name__, tuple([_arranged(each, other, key) for each in found])
     if kind is dict:
-        if key is None:
-            raise _UnknownError
         return "dict", tuple([_arranged(each, other, key) for each in found.values()]), tuple(map(key, found))
     return found.name if kind is _Output else other(found)
 
@@ -305,6 +311,13 @@ def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, t
     return found, joined
 
 
+def _constant(value: Any) -> Any:
+    """A part of a result that is the same in each call; an object of another class may hold outputs."""
+    if value is not None and not isinstance(value, _CONSTANTS):
+        raise _UnknownError
+    return value
+
+
 class _Output:
     """Placeholder of an output or an argument, to trace how results are arranged."""
 
@@ -314,15 +327,10 @@ class _Output:
 
 def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any], outputs: list[str]) -> Any:
     """The arrangement of named outputs: empty if they are returned unchanged, None if unknown."""
-
-    def constant(value: Any) -> str:
-        if value is not None and not isinstance(value, _NUMBERS):
-            raise _UnknownError
-        return writer.object(value)
-
     try:
         completed = root.gradient.completed([*map(_Output, outputs)], [*map(_Output, writer.inputs)])
-        found = _arranged(shaped(root, tuple(completed)), constant, writer.object)
+        result = shaped(root, tuple(completed))
+        found = _arranged(result, lambda each: writer.object(_constant(each)), writer.object)
     except Exception:  # noqa: BLE001  (it works on arrays alone)
         return None
     return "" if found == (outputs[0] if len(outputs) == 1 else ("tuple", tuple(outputs))) else found

@@ -136,7 +136,7 @@ class Derivative(Compiled):
         self.calls += 1
         latest = self.latest
         if latest is not None and not kwargs:
-            found = latest(args)
+            found = latest(*args)
             if found is not MISSING:
                 if not self.calls % _OFTEN:
                     prepare()
@@ -162,7 +162,7 @@ class Derivative(Compiled):
         key = None if kwargs else kinds(args)
         known = self.direct.get(key)
         if known is not None and known is not self.latest:
-            found = known(args)
+            found = known(*args)
             if found is not MISSING:
                 self.latest = known
                 return found

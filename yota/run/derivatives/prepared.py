@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = "Callable[[Any], Any]"
 """What a caller gets of a result."""
-Entry: TypeAlias = "Callable[[tuple[Any, ...]], Any]"
+Entry: TypeAlias = "Callable[..., Any]"
 
 _FAILURES = (StaleTape, ValueError, IndexError)
 """What a failed guard raises, and what code may raise in its place; see `Specialisation.run`."""
@@ -332,12 +332,15 @@ def _exact(value: Any) -> bool:
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Any]:
-    """Values, with the items of tuples and lists in place of these."""
+    """Values, with the items of structures in place of these."""
+    from yota.run.derivatives.call_entry import items_of
+
     for value in values:
-        if type(value) in (tuple, list):
-            yield from _parts(value)
-        else:
+        items = items_of(value)
+        if items is None:
             yield value
+        else:
+            yield from _parts(items)
 
 
 def sole_ufunc(tape: Tape) -> Callable[..., Any] | None:

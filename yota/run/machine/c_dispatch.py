@@ -10,6 +10,7 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from yota.errors import CodegenError
+from yota.marks import MISSING
 
 MOST_FORMS = 8
 """Largest number of forms, which are tried in turn; a table lookup is faster for more."""
@@ -20,7 +21,7 @@ _CHECKS = (
     *("form", "bytes", "changed"),
 )
 """Kinds of checks, as `yota.tracing.captured.checks` describes them."""
-_RESULT_PARTS = ("output", "argument", "object", "tuple", "list")
+_RESULT_PARTS = ("output", "argument", "object", "tuple", "list", "dict")
 """Kinds of parts of a result."""
 
 
@@ -28,14 +29,16 @@ _RESULT_PARTS = ("output", "argument", "object", "tuple", "list")
 class Form:
     """A compiled function for one combination of argument types, and the checks for its validity.
 
-    function: takes the leaves of the arguments and then ``captured``; None if no output is computed.
-    kinds: the type of each argument, for an array with its shape and dtype, for a tuple or a list with its length and
-        followed by the kinds of its items. With a value beside its type, it is no leaf and must have that value.
+    function: takes the leaves of the arguments and then ``captured``; None if no output is computed. After `MISSING`
+        other forms are tried, and then the Python function.
+    kinds: the type of each argument, for an array with its shape and dtype, for a tuple or a list with its length, for
+        a dict or an object with its keys, and followed by the kinds of the items. With a value beside its type, it is
+        no leaf and must have that value.
     captured: captured arrays, passed as further arguments.
     arrangement: the result, as a kind and what it is of: the number of an output or of an argument's leaf, an object,
-        or the parts of a tuple or a list; None for the outputs as they come.
+        or the parts of a tuple, a list or a dict, with its keys; None for the outputs as they come.
     checks: each check as its kind and its values.
-    failures: types of exceptions after which other forms are tried, and then the Python function.
+    failures: types of exceptions after which likewise others are tried.
     """
 
     function: Callable[..., Any] | None
@@ -89,19 +92,24 @@ def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
 
 
 def _as_offered(form: Form) -> tuple[Any, ...]:
-    kinds = tuple((kind, *_packed(of)) for kind, *of in form.kinds)
+    kinds = tuple(map(_offered_kind, form.kinds))
     checks = tuple(
         (_CHECKS.index(kind.removeprefix("equal_")), owner, *(_packed(values) if kind in ("form", "bytes") else values))
         for kind, owner, *values in form.checks
     )
     function, *context = getattr(form.function, "within", (form.function,))
     arrangement = form.arrangement and _numbered(form.arrangement)
-    return function, kinds, form.captured, arrangement, checks, form.failures, *context
+    return function, kinds, form.captured, arrangement, checks, form.failures, MISSING, *context
 
 
-def _numbered(part: tuple[str, Any]) -> tuple[int, Any]:
-    kind, what = part
-    return _RESULT_PARTS.index(kind), tuple(map(_numbered, what)) if kind in ("tuple", "list") else what
+def _offered_kind(kind: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A kind as the dispatcher takes it; only that of an array has more than a type and a value."""
+    return kind if len(kind) < 3 else (kind[0], *_packed(kind[1:]))
+
+
+def _numbered(part: tuple[Any, ...]) -> tuple[Any, ...]:
+    kind, what, *keys = part
+    return _RESULT_PARTS.index(kind), tuple(map(_numbered, what)) if kind in ("tuple", "list", "dict") else what, *keys
 
 
 def _packed(values: Iterable[Any]) -> Iterator[Any]:
@@ -114,7 +122,7 @@ def offer_whole(dispatcher: Any, kinds: Any, like: Any) -> None:
     known = dispatcher.__dict__.get("_offered", {})
     found = known.get(like)
     if found is not None and not _gives_arguments(found[3]):
-        known[kinds] = _of_floats(found[0]), tuple((kind, *_packed(of)) for kind, *of in kinds), *found[2:]
+        known[kinds] = _of_floats(found[0]), tuple(map(_offered_kind, kinds)), *found[2:]
         if len(known) > MOST_FORMS:
             del known[next(iter(known))]
         dispatcher.set_forms(tuple(known.values()))
@@ -128,7 +136,7 @@ def _of_floats(function: Callable[..., Any] | None) -> Callable[..., Any] | None
 
 
 def _gives_arguments(part: Any) -> bool:
-    kind, what = part or (0, ())
+    kind, what, *_ = part or (0, ())
     return kind == _RESULT_PARTS.index("argument") or (type(what) is tuple and any(map(_gives_arguments, what)))
 
 
