@@ -142,6 +142,50 @@ def test_limits_that_meet():
     assert yota.grad(lambda b: integrate.quad(np.cos, b, 1.0)[0], 1.0)[1] == pytest.approx(-np.cos(1.0), rel=1e-14)
 
 
+tanhsinh = getattr(integrate, "tanhsinh", None)
+POLES = np.array([0.7, 0.5, 0.2])
+BY_ELEMENTS = {
+    "finite": (lambda c: tanhsinh(lambda x, c: np.exp(c * x), 0.0, 1.0, args=(c,)), lambda c: np.expm1(c) / c),
+    "backwards": (lambda c: tanhsinh(lambda x, c: np.exp(-c * x), np.inf, 0.0, args=(c,)), lambda c: -1 / c),
+    "to the left": (lambda c: tanhsinh(lambda x: np.exp(x), -np.inf, c), np.exp),
+    "everywhere": (
+        lambda c: tanhsinh(lambda x, c: np.exp(-c * x * x), [-np.inf, 0, 0], np.inf, args=(c,)),
+        lambda c: np.sqrt(np.pi / c) * [1, 0.5, 0.5],
+    ),
+    "pole": (lambda c: tanhsinh(lambda x, c: x ** (c - 1), 0.0, c, args=(c,)), lambda c: c ** (c - 1)),
+    "sum": (
+        lambda c: integrate.nsum(lambda k, c: 1 / (k * k + c * c), 1, np.inf, args=(c,)),
+        lambda c: (np.pi * c / np.tanh(np.pi * c) - 1) / (2 * c * c),
+    ),
+}
+
+
+@pytest.mark.skipif(tanhsinh is None, reason="SciPy has no tanhsinh")
+@pytest.mark.parametrize("name", BY_ELEMENTS)
+def test_integrals_by_elements(name):
+    """The closed form is differentiated in its place, element by element."""
+    integral, exact = BY_ELEMENTS[name]
+    result = "sum" if name == "sum" else "integral"
+    weights = np.array([1.0, -2.0, 3.0])
+    value, slopes = yota.value_and_grad(lambda c: integral(c)[result] @ weights)(POLES)
+    wanted, by_hand = yota.value_and_grad(lambda c: exact(c) @ weights)(POLES)
+    assert value == pytest.approx(wanted, rel=1e-9)
+    np.testing.assert_allclose(slopes, by_hand, rtol=1e-8)
+
+
+@pytest.mark.skipif(tanhsinh is None, reason="SciPy has no tanhsinh")
+def test_integrals_by_elements_for_other_arguments():
+    """A narrow peak is recorded anew after a wide one, and an integral without a value is refused."""
+    fg = yota.value_and_grad(lambda c: tanhsinh(lambda x: c / (x * x + c * c), -1.0, 1.0).integral, dynamic=True)
+    for c in (1.0, 0.9, 0.01):
+        value, slope = fg(c)
+        assert value == pytest.approx(2 * np.arctan(1 / c), rel=1e-9)
+        assert slope == pytest.approx(-2 / (1 + c * c), rel=1e-7)
+    assert len(fg.info().compilations) == 2
+    with pytest.raises(TracingError, match="tanhsinh of a traced integrand does not converge"):
+        yota.gradient(lambda c: tanhsinh(lambda x: 1 / (x - c), 0.0, 1.0).integral)(0.3)
+
+
 def test_plain_calls_inside():
     def scaled(a):
         return a * integrate.quad(scipy.special.j0, 0, 1)[0] + a * optimize.brentq(lambda x: x * x - 2, 0, 2)

@@ -22,5 +22,6 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     special,
     splines,
     systems,
+    tanh_sinh,
     transforms,
 )

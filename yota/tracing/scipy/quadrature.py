@@ -222,10 +222,10 @@ def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
     return np.ravel((begin + end)[:, None] / 2 + halves[:, None] * _NODES), halves
 
 
-def diverges(trace: Trace) -> Exception:
+def diverges(trace: Trace, name: str = "quad") -> Exception:
     """The refusal of an integral."""
     return trace.refuse(
-        "scipy.integrate.quad of a traced integrand does not converge.",
+        f"scipy.integrate.{name} of a traced integrand does not converge.",
         "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
     )
 
