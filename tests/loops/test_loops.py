@@ -535,3 +535,23 @@ def test_long_loops_run_as_generated_code_while_they_are_recorded(target):
     assert value == pytest.approx(path(x), rel=1e-12)
     steps = 1e-20j * np.eye(3)
     np.testing.assert_allclose(gradient, [path(x + step).imag / 1e-20 for step in steps], rtol=1e-12)
+
+
+def test_compiled_trips_sort_and_read_tables():
+    table = np.array([3, 1, 0, 2])
+
+    def function(x, y, trips=7):
+        def step(trip, c):
+            a, total = c
+            a = 0.5 * np.sort(a)[table] + 0.3 * np.roll(a, 1) + 0.01 * y * np.sin(x)
+            return a, total + a[np.argmax(a)] * trip
+
+        a, total = yota.fori(trips, step, (x, 0.0))
+        return total + np.sum(a)
+
+    x, y = RNG.normal(size=(2, 4))
+    code = yota.value_and_grad(function, target="c")
+    assert yota.gradcheck(function, x, y)
+    for found, expected in zip(code(x, y), yota.value_and_grad(function, target="numpy")(x, y), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert "sorted_places" in code.source

@@ -91,7 +91,7 @@ def failures(programs: int, start: int) -> int:
     with pytest.MonkeyPatch.context() as patch:
         # Threads for small work too, so that small arrays are cut among them.
         patch.setattr("yota.emit.c.kernels._WORTH_THREADS", 1)
-        patch.setattr("yota.emit.c.kernels._WORTH_RELEASING", 1)
+        patch.setattr("yota.emit.c.kernels.WORTH_RELEASING", 1)
         patch.setenv("YOTA_NUM_THREADS", "3")
         for name, dtype in kinds:
             began = time.perf_counter()

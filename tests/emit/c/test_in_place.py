@@ -28,7 +28,7 @@ def lower_limits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("yota.emit.c.frame._LARGE", 1 << 10)
     patch.setattr("yota.emit.c.kernels.WORTH_KEEPING", 1 << 10)
     patch.setattr("yota.emit.c.kernels._WORTH_THREADS", 1)
-    patch.setattr("yota.emit.c.kernels._WORTH_RELEASING", 1)
+    patch.setattr("yota.emit.c.kernels.WORTH_RELEASING", 1)
     patch.setenv("YOTA_NUM_THREADS", "2")
 
 

@@ -37,7 +37,7 @@ def _several_threads() -> Any:
     """Threads for small work too, so that small arrays are cut among them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("yota.emit.c.kernels._WORTH_THREADS", 1)
-        patch.setattr("yota.emit.c.kernels._WORTH_RELEASING", 1)
+        patch.setattr("yota.emit.c.kernels.WORTH_RELEASING", 1)
         patch.setenv("YOTA_NUM_THREADS", "3")
         yield
 

@@ -89,8 +89,8 @@ def body_of(
 
 def statements_of(
     tape: Tape, name: str, inputs: Sequence[str], results: Sequence[str], shared: Shared, sizes: Sizes
-) -> tuple[list[Statement], list[Statement]]:
-    """Definitions, and what a function does that cannot fail."""
+) -> tuple[list[Statement], list[Statement], list[KernelPlan]]:
+    """Definitions, what a function does that cannot fail, and kernels that it calls."""
     plan = standalone_schedule(tape, shared.needs.language, False)
     writer = _Function(plan, name, inputs, results, shared, sizes, False)
     found = writer.statements()
@@ -98,7 +98,7 @@ def statements_of(
         raise CodegenError(
             f"{tape.name} computes indices, which {writer.language.name} code without a status cannot check"
         )
-    return found
+    return (*found, writer.kernels)
 
 
 class _Function:

@@ -82,7 +82,7 @@ def mentions(body: Iterable[str], name: str) -> bool:
 
 
 _WORTH_THREADS = 4_000_000
-_WORTH_RELEASING = 50_000
+WORTH_RELEASING = 50_000
 WORTH_KEEPING = 1 << 17
 """Bytes of a result whose memory is kept for the next one."""
 
@@ -140,7 +140,7 @@ def plan_kernel(
         extent=body.outer,
         work=body.work,
         parallel=parallel,
-        released=body.work >= _WORTH_RELEASING,
+        released=body.work >= WORTH_RELEASING,
         pieces=pieces,
         places=tuple((found[variable], extent) for variable, extent in sorted(body.places.items())),
         runs=f"{name}_{'run' if parallel else 'loops'}",

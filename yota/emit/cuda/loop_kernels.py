@@ -81,7 +81,7 @@ def plan_thread(
     entries = tuple([Input(each, number, text) for number, (each, text) in enumerate(zip(inputs, texts, strict=True))])
     needs.complex |= any(type.is_complex for type in types)
     shared = Shared(names, replace(needs, language=THREAD), tables)
-    definitions, lines = statements_of(
+    definitions, lines, _ = statements_of(
         replace(alone, inputs=entries), name, texts, results, shared, Sizes((*sizes, *taken))
     )
     rooms = [each for each in definitions if isinstance(each, Memory)]

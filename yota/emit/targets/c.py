@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from yota.emit.c.c_loops import LoopKernel, plan_loop
-from yota.emit.c.c_plan import KernelPlan, parts, preludes, vector_forms
+from yota.emit.c.c_loops import plan_loop
+from yota.emit.c.c_plan import KernelPlan, Tables, parts, preludes, vector_forms
+from yota.emit.c.c_standalone import Shared
 from yota.emit.c.dialect import EXACT, EXACT_OF_REAL
 from yota.emit.c.in_process import InProcess, NumberLoop, with_single_items
 from yota.emit.c.kernels import WORTH_KEEPING, Kernel, plan_kernel, plan_kernels
 from yota.emit.c.lines import Needs
 from yota.emit.names import Names
-from yota.emit.python.function_plan import FunctionPlan, Step, marked
+from yota.emit.python.function_plan import FunctionPlan, Step
 from yota.emit.python.lower import KernelDriver
 from yota.emit.render import render
 from yota.emit.targets import generated as base
@@ -71,18 +72,16 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs(language=language)
-    kernels = _kernels(tape, plan, entry, direct, needs)
-    loops = _loops(tape, plan, entry, needs, kept)
-    helpers = [helper for loop in loops.values() for helper in loop.helpers]
-    called = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
-    called = [replace(each, fails=bool(language.loops)) for each in called]
+    tables = Tables(language.names(entry))
+    steps, helpers = _steps(tape, plan, entry, direct, Shared(language.names(entry), needs, tables), kept)
+    called = [replace(each.plan, fails=bool(language.loops)) for each in steps if isinstance(each, Kernel)]
     plans = tuple({each.name: each for each in called}.values())
-    code = _code(tape, entry, plans, needs, [*language.loops.values()], helpers) if plans else ""
+    code = _code(tape, entry, plans, needs, [*language.loops.values()], helpers, tables.lines) if plans else ""
     names = tuple(each.name for each in plans)
     memory = _keeps_memory(plans)
     if direct:
         return Source(code, entry, code=code, kernels=names, memory=memory)
-    driver = Driver(tape, plan.steps, kernels, loops, kept)
+    driver = Driver(tape, steps, kept)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
@@ -133,15 +132,24 @@ def _kernels(tape: Tape, plan: Schedule, entry: str, direct: bool, needs: Needs)
     return plan_kernels(plan, entry, needs)
 
 
-def _loops(tape: Tape, plan: Schedule, entry: str, needs: Needs, exact: frozenset[int]) -> dict[int, LoopKernel]:
-    """Loops that C can do alone, by the op."""
-    found: dict[int, LoopKernel] = {}
-    for step in plan.steps:
-        if isinstance(step, Op) and step.regions and step.result not in exact:
-            made = plan_loop(step, tape.types, f"{entry}_loop{len(found)}", needs)
-            if made is not None:
-                found[step.result] = made
-    return found
+def _steps(
+    tape: Tape, plan: Schedule, entry: str, direct: bool, shared: Shared, exact: frozenset[int]
+) -> tuple[list[Kernel | Op], list[KernelPlan]]:
+    """Kernels, and ops that are none, in their order; and what kernels of loops call."""
+    groups = iter(_kernels(tape, plan, entry, direct, shared.needs))
+    steps: list[Kernel | Op] = []
+    helpers: list[KernelPlan] = []
+    made: set[int] = set()
+    for number, step in enumerate(plan.steps):
+        if isinstance(step, Group):
+            steps.append(next(groups))
+        elif step.result not in made:
+            loop = step.regions and step.result not in exact and plan_loop(step, tape, f"{entry}_loop{number}", shared)
+            steps.append(loop[0] if loop else step)
+            if loop:
+                made.update(loop[0].outputs)
+                helpers += loop[1]
+    return steps, helpers
 
 
 def _code(
@@ -151,6 +159,7 @@ def _code(
     needs: Needs,
     number_loops: Sequence[NumberLoop],
     helpers: Sequence[KernelPlan] = (),
+    tables: Sequence[str] = (),
 ) -> str:
     plan = {
         "banner": in_comment(tape, entry, tape.types.__getitem__),
@@ -163,6 +172,7 @@ def _code(
         "memory": _keeps_memory(plans),
         "kernels": tuple(plans),
         "helpers": tuple(helpers),
+        "tables": tables,
     }
     return render("c/module.c.jinja", plan=plan)
 
@@ -170,23 +180,13 @@ def _code(
 class Driver(KernelDriver):
     """Calls kernels of C, and NumPy."""
 
-    def __init__(
-        self,
-        tape: Tape,
-        steps: Sequence[Group | Op],
-        kernels: Sequence[Kernel],
-        loops: Mapping[int, LoopKernel],
-        bitwise: frozenset[int],
-    ) -> None:
+    def __init__(self, tape: Tape, steps: Sequence[Kernel | Op], bitwise: frozenset[int]) -> None:
         ops = [step for step in steps if isinstance(step, Op)]
+        kernels = [step for step in steps if isinstance(step, Kernel)]
         self._kernels = {kernel.outputs[0]: kernel for kernel in kernels}
         self._freed = _freed(tape, ops, kernels)
-        self._loops = loops
-        self._quiet = all(op.semantics.quiet or op.result in loops for op in ops)
-        rest = iter(kernels)
-        done = [step if isinstance(step, Op) else next(rest) for step in steps]
-        plans = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
-        super().__init__(tape, done, [each.name for each in plans], self._freed)
+        self._quiet = all(op.semantics.quiet for op in ops)
+        super().__init__(tape, steps, [each.plan.name for each in kernels], self._freed)
         self.bitwise = bitwise
 
     def plan(self) -> FunctionPlan:
@@ -197,8 +197,6 @@ class Driver(KernelDriver):
 
     def _lower_op(self, op: Op) -> Step:
         kernel = self._kernels.get(op.result)
-        if op.result in self._loops:
-            return self._lower_loop(op, self._loops[op.result])
         if kernel is None:
             return super()._lower_op(op)
         arguments = ", ".join(self._text(variable) for variable in kernel.inputs)
@@ -206,23 +204,12 @@ class Driver(KernelDriver):
         for variable in kernel.outputs:
             self.texts[variable] = self.name(variable)
             names.append(self.texts[variable])
+        names += ["_"] * (len(kernel.plan.results) - len(names))  # memory to work in
         lines = [f"{', '.join(names)} = {kernel.plan.name}({arguments})"]
         freed = ", ".join(self.texts[variable] for variable in self._freed.get(op.result, ()))
         if freed:
             lines.append(f"del {freed}")
         return Step(before=(*self.remark(op), *lines))
-
-    def _lower_loop(self, op: Op, loop: LoopKernel) -> Step:
-        items = self.items.get(op.result, {})
-        names = []
-        for number in loop.results:
-            found = items.get(-1 if number is None else number, ())
-            names.append(self.name(found[0]) if found else "_")
-            self.texts.update(dict.fromkeys(found, names[-1]))
-        arguments = [self.operand(op, number) for number in range(len(op.operands))]
-        arguments += [self.constants.name("table", value) for value in loop.tables]
-        line = f"{', '.join(names)} = {loop.plan.name}({', '.join(arguments)})"
-        return Step(before=(*self.remark(op), *marked([line], *(each for found in items.values() for each in found))))
 
 
 def _freed(tape: Tape, ops: Sequence[Op], kernels: Sequence[Kernel]) -> dict[int, list[int]]:

@@ -42,7 +42,7 @@ def small_as_sums(tape: Tape, kept: Collection[int] = (), largest: int | None = 
     Loops that went through chains of products without a stop would compute each element of the first again for each
     of the last.
     """
-    small = {op.result for op in tape.ops if op.result not in kept and _is_small(tape, op, largest)}
+    small = {op.result for op in tape.ops if op.result not in kept and is_small(tape, op, largest)}
     if not small:
         return tape, frozenset()
     found = as_sums(tape, lambda _, op: op.result in small)
@@ -98,7 +98,8 @@ def _repeated(tape: Tape) -> set[int]:
     return found
 
 
-def _is_small(tape: Tape, op: Op, largest: int | None = None) -> bool:
+def is_small(tape: Tape, op: Op, largest: int | None = None) -> bool:
+    """Whether loops take less time for a product than a library; of at most ``largest`` multiplications, if given."""
     found = _letters(tape, op)
     if found is None or len(op.operands) != 2:
         return False
