@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from yota.ir.callables import Derived, Recipe, name_of
 from yota.run.arguments import Arguments
 from yota.run.machine.cache import Table
-from yota.run.progress import shown
+from yota.run.progress import shown, uncollected
 from yota.run.specialise import Target, needed
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ class Journal:
             start, name, why = time.perf_counter(), "c", _IN_BACKGROUND
             try:
                 needed()
-                made = make(replace(target, name=name))
+                # The collector would stop all threads to look through what was imported for C.
+                with uncollected():
+                    made = make(replace(target, name=name))
                 if made is None:
                     why = ""
                     return first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 import threading
 import time
@@ -90,9 +91,44 @@ def _is_debugged() -> bool:
     return False
 
 
-_lock = threading.Lock()
-_running = 0
-_enabled = False
+class _Collector:
+    """The garbage collector of the process, and the number of contexts that disable it."""
+
+    def __init__(self) -> None:
+        self.lock, self.contexts, self.enabled = threading.Lock(), 0, False
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.contexts:
+                self.enabled = gc.isenabled()
+                gc.disable()
+            self.contexts += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.contexts -= 1
+            if not self.contexts and self.enabled:
+                gc.enable()
+
+
+_collector = _Collector()
+
+
+def _in_child() -> None:
+    """Start anew in a forked process, which lacks the other threads."""
+    global _collector
+    before, _collector = _collector, _Collector()
+    before.lock.release()
+    if before.contexts and before.enabled:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _collector.lock.acquire(),  # noqa: PLW0108  (a child has another collector)
+        after_in_parent=lambda: _collector.lock.release(),  # noqa: PLW0108
+        after_in_child=_in_child,
+    )
 
 
 @contextmanager
@@ -101,16 +137,9 @@ def uncollected() -> Iterator[None]:
 
     The first thread to enter disables it; the last to leave enables it again if it was enabled.
     """
-    global _running, _enabled  # noqa: PLW0603  (one collector for the process)
-    with _lock:
-        if not _running:
-            _enabled = gc.isenabled()
-            gc.disable()
-        _running += 1
+    held = _collector
+    held.enter()
     try:
         yield
     finally:
-        with _lock:
-            _running -= 1
-            if not _running and _enabled:
-                gc.enable()
+        held.leave()

@@ -174,8 +174,9 @@ class Derivative(Compiled):
         # While another thread compiles, the entry is not created.
         if key is not None and (lock := self.form.table.lock).take():
             try:
-                # Newly compiled code may be called only once.
-                settled = prepared.calls and prepared.is_current() and prepared.state() == before
+                # Newly compiled code may be called only once, unless a thread is to compile it again.
+                often = prepared.calls or self.form.target.name == "auto"
+                settled = often and prepared.is_current() and prepared.state() == before
                 self.latest = prepared.entry(args, self.form.hidden, self.part) if settled else None
                 self._keep(key, prepared, args)
             finally:
