@@ -253,7 +253,7 @@ def test_a_full_disk_does_not_matter(away, monkeypatch):
 
 
 POOLS = """
-import concurrent.futures, multiprocessing, os, sys
+import multiprocessing, os, sys
 import numpy as np
 from scipy.optimize import brentq
 import yota
@@ -282,8 +282,6 @@ if __name__ == "__main__":
     for way in set(multiprocessing.get_all_start_methods()) - {"forkserver"}:
         with multiprocessing.get_context(way).Pool(1) as pool:
             found += [pool.apply(called, (each, x)) for each in frozen]
-    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        found += [pool.submit(called, each, x).result() for each in frozen]
     if "joblib" in sys.argv:
         import joblib
         found += joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(called)(each, x) for each in frozen)

@@ -41,7 +41,7 @@ def sensitivities():
         return np.concatenate([kinetics(t, y, K), (by_state(y, K) @ s + np.hstack([own, np.zeros((3, 3))])).ravel()])
 
     start = np.concatenate([[1.0, 0.0, 0.0], np.hstack([np.zeros((3, 3)), np.eye(3)]).ravel()])
-    found = solve_ivp(rates, (0, 400), start, "Radau", TIMES, rtol=1e-10, atol=1e-17).y
+    found = solve_ivp(rates, (0, 400), start, "LSODA", TIMES, rtol=1e-10, atol=1e-17).y
     return found[:3], found[3:].reshape(3, 6, -1)
 
 

@@ -55,7 +55,7 @@ def run(
     once: whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
     values: how many outputs, the first ones, are the value, and not derivatives; None for all.
     until: stop after the first pass of this name.
-    verify: called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
+    verify: called with the tape after each pass that changes it; by default `yota.ir.verify.verify` where that is on.
     """
     if verify is None and is_on():
         verify = checked
@@ -64,12 +64,14 @@ def run(
         return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True, values=values)
 
     tape = loops.run(tape, improve, values=values, moves=not strict)
+    verified: Tape | None = None
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped, values=values):
         if once and name == "scalarize" and scalarize.is_scalar(tape):
             break
         tape = rewrite(tape)
-        if verify is not None:
+        if verify is not None and tape is not verified:
             verify(tape)
+            verified = tape
         if name == until:
             break
     return tape
