@@ -337,10 +337,7 @@ def single(array):
     return array.astype(np.complex64 if array.dtype.kind == "c" else np.float32)
 
 
-def test_neighbours_in_a_box_and_masked_arrays_are_refused():
-    boxed = KDTree(np.arange(12.0).reshape(4, 3) % 5, boxsize=7)
-    with pytest.raises(TracingError, match="in a box"):
-        yota.grad(lambda q: np.sum(boxed.query(q)[0]), np.abs(Q))
+def test_masked_arrays_are_refused():
     masked = np.ma.array(V, mask=[0, 0, 1, 0])
     with pytest.raises(TracingError, match="masked array"):
         yota.grad(lambda v: st.mstats.pearsonr(masked, v)[0], V**2)

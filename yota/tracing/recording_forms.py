@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.callables import original
 from yota.tracing.creation import CREATION
 from yota.tracing.current import current, paused
 from yota.tracing.methods import is_traced, is_tracer
@@ -42,6 +43,7 @@ class Type(type, metaclass=_Kind):
 
 def is_instance(value: Any, kinds: Any) -> bool:
     """Stands for `isinstance`: a traced number is no `Iterable`, as the class of what stands for it is."""
+    kinds = tuple(map(original, kinds)) if isinstance(kinds, tuple) else original(kinds)
     return isinstance(_shown(value), kinds)
 
 

@@ -24,4 +24,5 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     systems,
     tanh_sinh,
     transforms,
+    trees,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import yota.ir.linkages  # noqa: F401  (a rule calls its function)
-from yota.tracing.forms import Trace, is_traced, is_tracer, np, original, records
+from yota.tracing.forms import Trace, is_tracer, np, original, records
 
 
 def _cosine(u: Any, v: Any) -> Any:
@@ -120,21 +120,6 @@ def _squareform(trace: Trace, X: Any, force: str, checks: bool) -> Any:
     places = np.zeros(like.shape, dtype=int)
     places[rows, others] = places[others, rows] = np.arange(1, x.size + 1)
     return np.concatenate([np.zeros(1, x.dtype), x])[places]
-
-
-@records("scipy.spatial", "KDTree.query")
-def _nearest(trace: Trace, self: Any, x: Any, k: Any, p: Any, distance_upper_bound: Any) -> Any:
-    """From the distances of all points."""
-    points, count = trace.traced(x), self.data.shape[0]
-    wanted = np.arange(1, k + 1) if isinstance(k, (int, np.integer)) else np.asarray(k)
-    if self.boxsize is not None or is_traced([p, distance_upper_bound]) or np.max(wanted) > count:
-        raise trace.unrecorded("scipy.spatial.KDTree.query in a box, for more than all points or by traced numbers", "")
-    apart = np.linalg.norm(points[..., None, :] - self.data, p, axis=-1)
-    places = np.argsort(apart, axis=-1, kind="stable")[..., wanted - 1]
-    found = np.take_along_axis(apart, places, axis=-1)
-    near = found < distance_upper_bound
-    found, places = np.where(near, found, np.inf), np.where(near, places, count)
-    return (found[..., 0], places[..., 0]) if isinstance(k, (int, np.integer)) and k == 1 else (found, places)
 
 
 @records("scipy.cluster.vq", "vq")
