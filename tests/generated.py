@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import os
 import subprocess
 import sys
 import types
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+ROOT = Path(__file__).parent.parent
 _serial = itertools.count()
 
 
@@ -43,8 +43,8 @@ def imported(text: str) -> set[str]:
 
 def lint(folder: Path) -> None:
     """Fail if a linter or a type checker has something to say about the modules of a folder."""
-    # The types of NumPy are read once in a run.
-    mypy = ["mypy", "--strict", "--cache-dir", f"{os.environ['YOTA_CACHE_DIR']}-mypy"]
+    # All workers read the types of NumPy once.
+    mypy = ["mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache" / "generated")]
     for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], mypy):
         done = subprocess.run(
             [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=folder, check=False

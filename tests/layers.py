@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -72,16 +72,23 @@ def _last_name(test: ast.expr) -> str:
     return test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
 
 
+def statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The statements of a body, those inside of others too."""
+    for each in body:
+        yield each
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from statements(getattr(each, part, ()))
+
+
 def _imports(file: Path) -> Iterator[tuple[int, str, bool]]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
-        for statement in ast.walk(tree)
+        for statement in statements(tree.body)
         if isinstance(statement, ast.If) and _last_name(statement.test) == "TYPE_CHECKING"
-        for body in statement.body
-        for inner in ast.walk(body)
+        for inner in statements(statement.body)
     }
-    for statement in ast.walk(tree):
+    for statement in statements(tree.body):
         if isinstance(statement, ast.Import):
             for alias in statement.names:
                 yield statement.lineno, alias.name, id(statement) in typing_only

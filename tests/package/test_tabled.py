@@ -37,12 +37,12 @@ def _same_numbers_in_any_order() -> None:
 RUN = """
 import { readFileSync } from "node:fs";
 import * as functions from "./module.mjs";
-const [name, calls] = JSON.parse(readFileSync("arguments.json"));
+const calls = JSON.parse(readFileSync("arguments.json"));
 const told = (each) => ArrayBuffer.isView(each) ? Array.from(each, told) : Object.is(each, -0) ? "-0"
     : each === null || typeof each !== "object" ? String(each)
     : Object.fromEntries(Object.entries(each).map(([key, value]) => [key, told(value)]));
 const taken = (each) => Array.isArray(each) ? Float64Array.from(each, Number) : Number(each);
-console.log(JSON.stringify(calls.map((given) => {
+console.log(JSON.stringify(calls.map(([name, given]) => {
     try { return told(functions[name](...given.map(taken))); } catch (error) { return { error: String(error) }; }
 })));
 """
@@ -60,11 +60,12 @@ def numbers(told: Any) -> Any:
     return np.array(told, float) if isinstance(told, list) else float({"true": 1, "false": 0}.get(told, told))
 
 
-def run(text: str, name: str, calls: Sequence[Sequence[Any]], folder: Path) -> list[Any]:
-    """What a function of an ES module gives for each call."""
+def run(text: str, calls: Sequence[tuple[str, Sequence[Any]]], folder: Path) -> list[Any]:
+    """What functions of an ES module give, each for its arguments."""
     (folder / "module.mjs").write_text(text)
     (folder / "run.mjs").write_text(RUN)
-    (folder / "arguments.json").write_text(json.dumps([name, [[spelled(each) for each in call] for call in calls]]))
+    given = [(name, [spelled(each) for each in args]) for name, args in calls]
+    (folder / "arguments.json").write_text(json.dumps(given))
     done = subprocess.run(["node", "run.mjs"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + text
     return [numbers(each) for each in json.loads(done.stdout)]
@@ -88,19 +89,21 @@ def passed(value: Any) -> Any:
 
 
 def results(
-    target: str, text: str, name: str, args: Sequence[Any], like: Sequence[Any], folder: Path
-) -> list[np.ndarray[Any, Any]]:
-    """All that a function gives for one call, in the shapes of ``like``."""
+    target: str, text: str, calls: Sequence[tuple[str, Sequence[Any], Sequence[Any]]], folder: Path
+) -> list[list[np.ndarray[Any, Any]]]:
+    """All that functions give, each for its arguments and in the shapes of what stands beside them."""
     if target == "fortran":
-        found = [np.full(np.shape(each), 7.0) for each in like]
-        status = getattr(built(text, folder), name)(
-            *map(passed, args), *(each.ctypes.data_as(ctypes.c_void_p) for each in found)
-        )
-        assert status == 0
+        found = [[np.full(np.shape(each), 7.0) for each in like] for _, _, like in calls]
+        for (name, args, _), places in zip(calls, found, strict=True):
+            pointers = [each.ctypes.data_as(ctypes.c_void_p) for each in places]
+            assert getattr(built(text, folder), name)(*map(passed, args), *pointers) == 0
         return found
-    (told,) = run(text, name, [args], folder)
-    parts = list(told.values()) if isinstance(told, dict) else [told]
-    return [np.reshape(one, np.shape(other)) for one, other in zip(parts, like, strict=True)]
+    told = run(text, [(name, args) for name, args, _ in calls], folder)
+    parts = [list(each.values()) if isinstance(each, dict) else [each] for each in told]
+    return [
+        [np.reshape(one, np.shape(other)) for one, other in zip(each, like, strict=True)]
+        for each, (_, _, like) in zip(parts, calls, strict=True)
+    ]
 
 
 def himmelblau(x):
@@ -185,13 +188,12 @@ def compare(target: str, f: Callable[..., Any], specs: dict[str, Any], args: Seq
     given, name = args[-len(specs) :], f.__name__
     expected, gradients = f(*given), yota.grad(f, *given)[1]
     wanted = [each for each in (gradients if len(given) > 1 else [gradients]) if each is not None]
-    value, *slopes = results(target, text, f"{name}_value_and_gradient", args, [expected, *wanted], folder)
+    calls = (f"{name}_value_and_gradient", [expected, *wanted]), (f"{name}_gradient", wanted), (name, [expected])
+    (value, *slopes), again, (alone,) = results(target, text, [(each, args, like) for each, like in calls], folder)
     assert abs(value - expected) <= 1e-15 * abs(expected)
     for one, other in zip(slopes, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 * np.max(np.abs(other), initial=1e-300))
-    again = results(target, text, f"{name}_gradient", args, wanted, folder)
     assert [one.tobytes() for one in again] == [np.asarray(other).tobytes() for other in slopes]
-    (alone,) = results(target, text, name, args, [expected], folder)
     assert abs(alone - expected) <= 1e-15 * abs(expected)
 
 
@@ -332,9 +334,8 @@ def test_loops_have_the_slopes_of_complex_steps(
     text = str(yota.generate(f, specs or arguments(f, args), target=target, effort="quick"))
     assert len(text.split("\n")) < 800
     moving = [each for each in args if not isinstance(each, int)]
-    value, *slopes = results(
-        target, text, f"{f.__name__}_value_and_gradient", (*sizes, *args), [0.0, *moving], tmp_path
-    )
+    call = f"{f.__name__}_value_and_gradient", (*sizes, *args), [0.0, *moving]
+    ((value, *slopes),) = results(target, text, [call], tmp_path)
     assert value == pytest.approx(f(*args), rel=1e-14)
     for number, slope in enumerate(slopes):
         direction = random.normal(size=np.shape(slope))
@@ -372,9 +373,9 @@ def test_matrices_of_derivatives_are_numpys(size: str, target: str, tmp_path: Pa
         z = x + 1e-30j * unit
         slope = np.sum(np.exp(-(z**2))) * np.cos(z) - 2 * z * np.exp(-(z**2)) * np.sum(np.sin(z))
         expected[row] = slope.imag / 1e-30
-    (found,) = results(target, text, "coupled_hessian", [*sizes, x], [expected], tmp_path)
+    calls = [("coupled_hessian", [*sizes, x], [expected]), ("coupled_hvp", [*sizes, x, v], [v])]
+    (found,), (product,) = results(target, text, calls, tmp_path)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
-    (product,) = results(target, text, "coupled_hvp", [*sizes, x, v], [v], tmp_path)
     np.testing.assert_allclose(product, expected @ v, rtol=1e-12, atol=1e-15)
 
 
@@ -406,7 +407,7 @@ def test_every_function_of_the_table_is_numpys(count: int, target: str, tmp_path
     with np.errstate(all="ignore"):
         # NumPy's functions of arrays are other ones than those of numbers, and less precise.
         expected = [np.array([called(name)(*map(np.float64, call)) for call in calls], float) for name in names]
-    found = results(target, text, "f", columns, expected, tmp_path)
+    (found,) = results(target, text, [("f", columns, expected)], tmp_path)
     assert len(names) > 12
     for name, one, other in zip(names, found, expected, strict=True):
         # NumPy takes a square root here, of which C's powers differ.
@@ -423,9 +424,8 @@ def test_arrays_of_other_lengths_and_other_decisions_are_refused(tmp_path: Path)
         return np.sum(x**2) if x[0] > 0 else np.sum(x)
 
     text = str(yota.generate(f, {"x": np.ones(3)}, target="javascript", effort="quick"))
-    short, other, fine = run(
-        text, "f_value_and_gradient", [([1.0, 2.0],), ([-1.0, 2.0, 3.0],), (np.ones(3),)], tmp_path
-    )
+    calls = [("f_value_and_gradient", (x,)) for x in ([1.0, 2.0], [-1.0, 2.0, 3.0], np.ones(3))]
+    short, other, fine = run(text, calls, tmp_path)
     assert "x has 2 elements, not 3" in short["error"]
     assert "decision 1" in other["error"] and "Decision 1: return np.sum(x**2) if x[0] > 0" in text
     assert fine["value"] == 3.0
@@ -455,9 +455,8 @@ def test_indices_are_looked_at(tmp_path: Path) -> None:
 
     text = str(yota.generate(f, {"x": "float64[4]", "i": "int64[3]"}, target="javascript", effort="quick"))
     x = np.array([1.0, 2.0, 3.0, 4.0])
-    fine, outside, part = run(
-        text, "f_value_and_gradient", [(x, [0, -1, 0]), (x, [0, 4, 1]), (x, [0, 0.5, 1])], tmp_path
-    )
+    calls = [("f_value_and_gradient", (x, i)) for i in ([0, -1, 0], [0, 4, 1], [0, 0.5, 1])]
+    fine, outside, part = run(text, calls, tmp_path)
     assert fine["value"] == 18.0 and fine["gradient"].tolist() == [4.0, 0.0, 0.0, 8.0]
     assert "out of bounds" in outside["error"] and "out of bounds" in part["error"]
 
@@ -466,7 +465,7 @@ def test_indices_are_looked_at(tmp_path: Path) -> None:
 def test_the_caller_gives_memory(tmp_path: Path) -> None:
     text = str(yota.generate(himmelblau, {"x": "float64[2]"}, target="javascript", effort="quick"))
     text += "export const same = (x) => { const g = new Float64Array(2); return himmelblau_gradient(x, g) === g; };\n"
-    assert run(text, "same", [([1.0, 2.0],)], tmp_path) == [1.0]
+    assert run(text, [("same", ([1.0, 2.0],))], tmp_path) == [1.0]
 
 
 @pytest.mark.parametrize(
