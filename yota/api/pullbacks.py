@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.run.arguments import function_of
 from yota.run.compiled import Compiled, Journal
-from yota.run.derivatives.calling import READ_EACH_CALL, Slope, caller, shared
+from yota.run.derivatives.calling import READ_EACH_CALL, shared
 from yota.run.derivatives.differentiated import with_receiver
 from yota.run.device import beside
 from yota.run.gradient_layout import Wrt
 from yota.run.options import Dynamic, evaluates, worded
 from yota.run.specialise import Target
 from yota.structures import flatten, is_leaf, is_on_device, mapped
+from yota.tracing.captured.captured import Captured
 from yota.tracing.captures import copied
 from yota.tracing.results import ResultForm, taken_apart
 
@@ -212,20 +214,33 @@ def _along(f: Callable[..., Any], moved: tuple[int, ...], dynamic: Dynamic) -> C
     return along
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Around:
+    """The gradient of a function around a user's, for `shared`."""
+
+    gradient: Any
+
+    @property
+    def captured(self) -> Captured:
+        found: Captured = self.gradient.form.captured
+        return found
+
+    def take_over(self, other: Any) -> None:
+        """Nothing: `gradient` has taken over what is compiled."""
+
+
 def _gradient_around(
     f: Callable[..., Any], around: Callable[..., Any], more: tuple[Any, ...], wrt: Wrt, options: dict[str, Any]
 ) -> Callable[..., Any]:
-    """The gradient of ``around(f, *more)``, with the compiled code of the last one of ``f``."""
+    """The gradient of ``around(f, *more)``, created once for ``f``."""
 
-    def make() -> Any:
-        return gradient(around(f, *more), wrt, **options)
+    def make() -> _Around:
+        return _Around(gradient(around(f, *more), wrt, **options))
 
-    if any(isinstance(each, READ_EACH_CALL) for each in with_receiver(f)[1]):
-        # The function around ``f`` would keep the values of its first call.
-        found: Callable[..., Any] = make()
-        return found
-    form = shared(f, lambda: make().form, around, *more, wrt, *options.items())
-    return caller(form, (gradient, (form.given, wrt), options), "gradient", Slope)
+    # The function around ``f`` would keep such bound arguments of its first call.
+    fixed = not any(isinstance(each, READ_EACH_CALL) for each in with_receiver(f)[1])
+    found = shared(f, make, around, *more, wrt, *options.items()) if fixed else make()
+    return found.gradient  # type: ignore[no-any-return]
 
 
 def weighted(f: Callable[..., Any]) -> Callable[..., Any]:

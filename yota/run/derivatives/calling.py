@@ -31,7 +31,8 @@ READ_EACH_CALL = (int, float, complex, np.ndarray)
 
 
 class _Form(Protocol):
-    captured: Captured
+    @property
+    def captured(self) -> Captured: ...
 
     def take_over(self, other: Any) -> None: ...
 
