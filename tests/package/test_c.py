@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import functools
 import importlib.util
 import re
 import shutil
@@ -147,11 +148,16 @@ def called(library: ctypes.CDLL, name: str, args: Sequence[Any], results: Sequen
     return int(getattr(library, name)(*given, *(each.ctypes.data_as(ctypes.c_void_p) for each in results)))
 
 
+@functools.cache
+def generated(f: Callable[..., Any]) -> yota.export.Module:
+    """The file of one of `FUNCTIONS`, which checks itself."""
+    return yota.generate(f, arguments(f, dict(FUNCTIONS)[f]), target="c", self_test=True)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(("f", "args"), FUNCTIONS, ids=lambda case: getattr(case, "__name__", ""))
 def test_agrees_with_yota(f: Callable[..., Any], args: tuple[Any, ...], compiler: str, tmp_path: Path) -> None:
-    module = yota.generate(f, arguments(f, args), target="c")
-    library = built(module, tmp_path, compiler)
+    library = built(generated(f), tmp_path, compiler)
     expected, gradients = yota.grad(f, *args)
     wanted = [np.asarray(each) for each in gradients if each is not None]
     value = np.zeros((), np.asarray(expected).dtype)
@@ -169,10 +175,9 @@ def test_agrees_with_yota(f: Callable[..., Any], args: tuple[Any, ...], compiler
     assert abs(alone - expected) <= 8 * epsilon * abs(expected)
 
 
-@pytest.mark.parametrize(("f", "args"), FUNCTIONS, ids=lambda case: getattr(case, "__name__", ""))
-def test_checks_itself_under_sanitizers(f: Callable[..., Any], args: tuple[Any, ...], tmp_path: Path) -> None:
-    module = yota.generate(f, arguments(f, args), target="c", self_test=True)
-    for name, text in module.files.items():
+@pytest.mark.parametrize("f", dict(FUNCTIONS))
+def test_checks_itself_under_sanitizers(f: Callable[..., Any], tmp_path: Path) -> None:
+    for name, text in generated(f).files.items():
         (tmp_path / name).write_text(text)
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover", f"-D{f.__name__.upper()}_SELF_TEST"]
     words = [COMPILERS[0], *STRICT, *flags, f"{f.__name__}.c", "-o", "check", "-lm"]
@@ -186,7 +191,7 @@ def test_checks_itself_under_sanitizers(f: Callable[..., Any], args: tuple[Any, 
 
 
 def test_a_wrong_gradient_is_found_by_the_self_test(tmp_path: Path) -> None:
-    module = yota.generate(first, {"x": "float64[6]"}, target="c", self_test=True)
+    module = generated(first)
     (tmp_path / "first.h").write_text(module.files["first.h"])
     wrong = module.files["first.c"].replace("    1.0, 0.0", "    1.001, 0.0")
     assert wrong != module.files["first.c"]

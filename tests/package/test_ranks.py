@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,15 @@ CASES: list[tuple[Any, dict[str, str]]] = [
 ]
 
 
+@cache
+def generated(f: Any) -> yota.export.Module:
+    """The module of one of `CASES`."""
+    return yota.generate(f, dict(CASES)[f])
+
+
 @pytest.mark.parametrize("f, specs", CASES, ids=lambda part: getattr(part, "__name__", ""))
 def test_one_module_for_all_ranks(f: Any, specs: Any) -> None:
-    module = loaded(str(yota.generate(f, specs)))
+    module = loaded(str(generated(f)))
     for shape in (*SHAPES, *([()] if f is anything else [])):
         given = [RANDOM.normal(size=shape)[()] for _ in specs]
         value, gradient = getattr(module, f"{f.__name__}_value_and_gradient")(*given)
@@ -220,6 +227,6 @@ def test_further_axes_stand_at_the_end() -> None:
 
 
 def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
-    for f, specs in CASES[:3]:
-        yota.generate(f, specs).write(tmp_path / f"{f.__name__}.py")
+    for f, _ in CASES[:3]:
+        generated(f).write(tmp_path / f"{f.__name__}.py")
     lint(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -220,9 +221,17 @@ def test_interpolation_between_points_of_a_named_number() -> None:
         np.testing.assert_allclose(found.fp, np.array(hats) @ weights, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("f, specs, arguments", CASES, ids=lambda part: getattr(part, "__name__", ""))
-def test_one_module_for_all_sizes(f: Any, specs: Any, arguments: Any) -> None:
-    module = loaded(str(yota.generate(f, specs)))
+@cache
+def generated(number: int) -> yota.export.Module:
+    """The module of one of `CASES`, which checks itself."""
+    f, specs, _ = CASES[number]
+    return yota.generate(f, specs, self_test=True)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number][0].__name__)
+def test_one_module_for_all_sizes(number: int) -> None:
+    f, _, arguments = CASES[number]
+    module = loaded(str(generated(number)))
     for size in (2, 3, 8, 100):
         given = arguments(size)
         value, gradient = getattr(module, f"{f.__name__}_value_and_gradient")(*given)
@@ -505,8 +514,8 @@ def test_modules_check_themselves(specs: Any, tmp_path: Path) -> None:
 
 
 def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
-    for f, specs, _ in CASES:
-        yota.generate(f, specs, self_test=True).write(tmp_path / f"{f.__name__}.py")
+    for number, (f, *_) in enumerate(CASES):
+        generated(number).write(tmp_path / f"{f.__name__}.py")
     lint(tmp_path)
 
 
