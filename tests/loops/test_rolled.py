@@ -240,7 +240,7 @@ def test_integers_beyond_the_dtype(target):
 
 
 def test_random_programs():
-    assert sum(Program(seed).check() for seed in range(24)) > 5
+    assert sum(Program(seed).check() for seed in range(12)) > 2
 
 
 def test_random_programs_in_generated_code():
