@@ -31,6 +31,10 @@ class Frozen:
     name: str = "frozen"
 
 
+class Labelled(np.ndarray):
+    """A subclass of arrays, whose sums are of that class too."""
+
+
 class Slotted:
     __slots__ = ("w",)
 
@@ -97,6 +101,14 @@ def test_later_calls_enter_by_generated_code(structure, paths):
     first, _ = fg(structure), fg(structure)
     found = fg.latest(structure)
     assert found is not MISSING and found[0] == first[0] and set(found[1]) == paths
+
+
+@pytest.mark.parametrize("options", [{}, {"strict": True}, {"target": "c"}])
+def test_later_calls_with_subclasses_of_arrays_are_like_the_first(options):
+    fg = yota.value_and_grad(lambda pair: np.sum(pair.a * pair.b) * 1.0, **options)
+    found = [fg(Pair(W.view(Labelled), 2.0)) for _ in range(4)]
+    assert {type(value) for value, _ in found} == {type(fg(Pair(W, 2.0))[0])}
+    assert {type(slope["a",]) for _, slope in found} == {np.ndarray}
 
 
 def test_equal_keys_of_other_types_are_other_keys():

@@ -2,7 +2,20 @@
 
 import numpy as np
 import pytest
-from scipy.sparse.linalg import LinearOperator, aslinearoperator, bicg, bicgstab, cg, gmres, lgmres, minres, qmr
+from scipy.linalg import expm
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import (
+    LinearOperator,
+    aslinearoperator,
+    bicg,
+    bicgstab,
+    cg,
+    expm_multiply,
+    gmres,
+    lgmres,
+    minres,
+    qmr,
+)
 
 import yota
 from yota.errors import DifferentiationError, TracingError
@@ -76,6 +89,14 @@ def test_traced_dense_matrices(solver, form):
     adjoint = np.linalg.solve(matrix.T, 3 * WEIGHTS * x**2)
     np.testing.assert_allclose(slopes[0], -np.outer(adjoint, x), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(slopes[1], adjoint, rtol=1e-9)
+
+
+def test_an_exponential_by_a_scale():
+    # SciPy chooses the number of steps by norms, which it divides by 2e-16 too.
+    matrix = csr_array(np.diag(-WEIGHTS - 2) + np.diag(WEIGHTS[1:], 1))
+    value, slope = yota.grad(lambda t: np.sum(expm_multiply(matrix * t, RIGHT)), 0.7)
+    exact = expm(0.7 * matrix.toarray()) @ RIGHT
+    np.testing.assert_allclose((value, slope[0]), (np.sum(exact), np.sum(matrix @ exact)), rtol=1e-12)
 
 
 def test_what_is_refused():

@@ -681,6 +681,11 @@ def test_equal_numbers_are_shifted_by_different_parts():
     assert len({shifted(trace, 1.0, variable) for variable in range(20)}) == 20
 
 
+def test_large_numbers_that_were_rounded_have_no_derivative():
+    f = without_source("lambda x: x[0] * int(np.ceil(x[1] * 3e16))", np=np)
+    assert yota.gradient(f)(np.array([2.0, 1.0])).tolist() == [3e16, 0.0]
+
+
 def test_integers_that_lose_no_digit_are_numbers_that_leave():
     def digits(x):
         part, power = math.frexp(x[0])

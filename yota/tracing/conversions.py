@@ -13,6 +13,7 @@ import numpy as np
 from yota.errors import TracingError
 from yota.ir.location import Location, Span, where
 from yota.ir.tape import Guard
+from yota.rules.language.model import Literal
 from yota.tracing.bytecode import callee, consumer, is_call, running
 from yota.tracing.library_calls import library_call
 from yota.tracing.source_lines import ENTRY, Position, caller, here, is_deep_file, is_rewritten, location_of
@@ -172,11 +173,21 @@ def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
     if is_written_out(caller(3), trace.outlets):
         return number
     trace.decide(variable, "int", number)
-    if tracer.dtype.kind == "f" and np.spacing(np.abs(value)) >= 1 and not trace.is_constant(variable):
+    may_move = tracer.dtype.kind == "f" and not trace.is_constant(variable) and not _is_flat(trace, variable)
+    if may_move and np.spacing(np.abs(value)) >= 1:
         # So large a number has no fraction: nothing is cut off, and the integer is the number itself.
         number = convert(shifted(trace, value, variable) if trace.shift else value)
         note(trace, variable, number)
     return number
+
+
+def _is_flat(trace: Trace, variable: int) -> bool:
+    """Whether all partials of what computed ``variable`` are zero, as those of ``np.ceil``."""
+    op = trace.builder.definition(variable)
+    if op is None or not op.primitive.elementwise:
+        return False
+    partials = trace.registry.rules(op.primitive.name)[0].partials.values()
+    return bool(partials) and all(each == Literal(0) for each in partials)
 
 
 def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:

@@ -70,6 +70,8 @@ class _Writer:
         kind = type(value)
         if len(self.steps) > _MOST or depth > _MOST_DEPTH or is_on_device(value):
             raise _UnknownError
+        if isinstance(value, np.ndarray) and kind is not np.ndarray:
+            raise _UnknownError  # generated code would compute by the operators of the subclass
         if kind is np.ndarray:
             if not value.dtype.isnative:
                 raise _UnknownError
