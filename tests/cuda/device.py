@@ -18,7 +18,7 @@ import pytest
 
 from tests.cuda import hosted
 from yota.run.machine import cupy as cuda
-from yota.tracing import captures
+from yota.tracing import captures, namespace
 
 
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name for it)
@@ -226,6 +226,8 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             get_current_stream=CurrentStream,
         ),
     )
+    # The first trace of a process keeps what NumPy's names stand for.
+    namespace.prepared()
     monkeypatch.setitem(sys.modules, "cupy", module)
     asarray = np.asarray
 
