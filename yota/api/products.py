@@ -106,8 +106,8 @@ class HessianProducts(Differentiated):
 
     def named(self, arguments: Arguments) -> Arguments:
         """The arguments, of which the last is the direction and no further parameter of the function."""
-        *leaves, given = arguments.leaves
-        return replace(arguments, leaves=(*leaves, Leaf(given.value, given.argument, "v", given.path)))
+        direction = [Leaf(each.value, each.argument, "v", each.path) for each in arguments.leaves[-1:]]
+        return replace(arguments, leaves=(*arguments.leaves[:-1], *direction))
 
     def worth(self, target: Target) -> Worth | None:
         """Lengths from which ops that repeat become a loop; the straight code of a product is several times as long."""

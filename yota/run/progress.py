@@ -99,10 +99,10 @@ class _Collector:
 
     def enter(self) -> None:
         with self.lock:
-            if not self.contexts:
+            self.contexts += 1
+            if self.contexts == 1:
                 self.enabled = gc.isenabled()
                 gc.disable()
-            self.contexts += 1
 
     def leave(self) -> None:
         with self.lock:
@@ -118,17 +118,12 @@ def _in_child() -> None:
     """Start anew in a forked process, which lacks the other threads."""
     global _collector
     before, _collector = _collector, _Collector()
-    before.lock.release()
     if before.contexts and before.enabled:
         gc.enable()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _collector.lock.acquire(),  # noqa: PLW0108  (a child has another collector)
-        after_in_parent=lambda: _collector.lock.release(),  # noqa: PLW0108
-        after_in_child=_in_child,
-    )
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @contextmanager
@@ -142,4 +137,5 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        held.leave()
+        if held is _collector:
+            held.leave()
