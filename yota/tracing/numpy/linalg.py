@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.tracing.forms import Trace, implements, np
+from yota.tracing.forms import Trace, axes_of, implements, np
 from yota.tracing.numpy.reductions import root
 
 _EIG: Any = type(np.linalg.eig(np.eye(1)))
 _SVD: Any = type(np.linalg.svd(np.eye(1)))
 _QR: Any = type(np.linalg.qr(np.eye(1)))
 """NumPy's own named tuples."""
+_PLAIN_NORM: Any = np.linalg.norm._implementation
 _ASYMMETRY = 1e-6
 """More than rounding explains."""
 
@@ -145,57 +146,21 @@ def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
 @implements(np.linalg.norm)
 def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = _floating(trace, x)
-    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)):
-        return _euclidean(trace, x, tuple(range(x.ndim)), keepdims)
-    # In the order given: rows and columns of a matrix.
-    axes = tuple(range(x.ndim)) if axis is None else tuple(np.lib.array_utils.normalize_axis_tuple(axis, x.ndim))
-    if len(axes) == 1:
-        return _vector_norm(trace, x, ord, axes, keepdims)
-    if len(axes) == 2:
-        return _matrix_norm(trace, x, ord, axes, keepdims)
-    raise ValueError("Improper number of dimensions to norm.")
+    axes = axes_of(axis, x.ndim)
+    is_euclidean = ord is None or (len(axes) == 1 and ord == 2) or (len(axes) == 2 and ord in ("f", "fro"))
+    if is_euclidean and (axis is None or len(axes) < 3):
+        return _euclidean(trace, x, axes, keepdims)
+    if len(axes) > 1 or isinstance(ord, str) or not 1 < ord < math.inf:
+        return _PLAIN_NORM(x, ord, axis, keepdims)
+    # As at the tip of the Euclidean norm: where all is 0 the derivative is taken to be 0.
+    total = np.sum(np.abs(x) ** ord, axis=axes, keepdims=keepdims)
+    nothing = np.equal(total, 0)
+    return np.where(nothing, total, np.where(nothing, total.dtype.type(1), total) ** (1 / ord))
 
 
 def _euclidean(trace: Trace, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     square = np.real(x * np.conjugate(x)) if x.dtype.kind == "c" else x * x
     return root(trace, np.sum(square, axis=axes, keepdims=keepdims))
-
-
-def _vector_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    if ord is None or ord == 2:
-        return _euclidean(trace, x, axes, keepdims)
-    size = np.abs(x)
-    if ord in (math.inf, -math.inf):
-        return (np.max if ord > 0 else np.min)(size, axis=axes, keepdims=keepdims)
-    if ord == 0:
-        return np.sum(np.not_equal(x, 0).astype(size.dtype), axis=axes, keepdims=keepdims)
-    if ord == 1:
-        return np.sum(size, axis=axes, keepdims=keepdims)
-    if ord < 1:
-        return np.sum(size**ord, axis=axes, keepdims=keepdims) ** (1 / ord)
-    # As at the tip of the Euclidean norm: where all is 0 the derivative is taken to be 0.
-    total = np.sum(size**ord, axis=axes, keepdims=keepdims)
-    nothing = np.equal(total, 0)
-    return np.where(nothing, total, np.where(nothing, total.dtype.type(1), total) ** (1 / ord))
-
-
-def _matrix_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    row, column = axes
-    if ord in (None, "f", "fro"):
-        return _euclidean(trace, x, axes, keepdims)
-    if ord in (2, -2, "nuc"):
-        values = np.linalg.svdvals(np.moveaxis(x, axes, (-2, -1)))
-        reduction = np.sum if ord == "nuc" else np.max if ord == 2 else np.min
-        result = reduction(values, axis=-1)
-    elif ord in (1, -1, math.inf, -math.inf):
-        summed, kept = (row, column) if abs(ord) == 1 else (column, row)
-        sums = np.sum(np.abs(x), axis=summed)
-        result = (np.max if ord > 0 else np.min)(sums, axis=kept - (kept > summed))
-    else:
-        raise ValueError("Invalid norm order for matrices.")
-    if not keepdims:
-        return result
-    return np.reshape(result, tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape)))
 
 
 @implements(np.linalg.cond)

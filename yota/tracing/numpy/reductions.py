@@ -66,11 +66,6 @@ def _truth(name: str, trace: Trace, a: Any, axis: Any = None, keepdims: bool = F
     return reduce(trace, name, a, axis, keepdims)
 
 
-@implements(np.count_nonzero)
-def _count_nonzero(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return reduce(trace, "sum", np.not_equal(a, 0), axis, keepdims)
-
-
 def _counted(a: Any, where: Any, axis: Any, keepdims: bool) -> Any:
     """How many elements of ``a`` a mask lets into a reduction."""
     axes = axes_of(axis, a.ndim)

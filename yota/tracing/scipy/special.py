@@ -60,25 +60,6 @@ def _diric(trace: Trace, x: Any, n: Any) -> Any:
     return np.where((n <= 0) | (n != np.floor(n)), math.nan, sign * np.sinc(n * place) / np.sinc(place))
 
 
-@records("scipy.special", "multigammaln")
-def _multigammaln(trace: Trace, a: Any, d: Any) -> Any:
-    count = int(whole(trace, d, "the dimension of scipy.special.multigammaln"))
-    gammaln = scipy_special().gammaln
-    return sum((gammaln(a - 0.5 * j) for j in range(count)), count * (count - 1) * 0.25 * math.log(math.pi))
-
-
-@records("scipy.special", "comb")
-def _comb(trace: Trace, N: Any, k: Any, *, repetition: bool = False) -> Any:
-    if repetition:
-        return np.where((k == 0) & (N >= 0), 1.0, _comb(trace, N + k - 1, k))
-    return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().binom(N, k), 0.0)
-
-
-@records("scipy.special", "perm")
-def _perm(trace: Trace, N: Any, k: Any) -> Any:
-    return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().poch(N - k + 1, k), 0.0)
-
-
 @records("scipy.special", "logsumexp")
 def _logsumexp(
     trace: Trace, a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
