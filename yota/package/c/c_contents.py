@@ -302,15 +302,19 @@ def _run(
     replace(compiler, flags=_FLAGS).compile(folder / "proved.c", library)
     stored = []
     for case in cases:
-        inputs = [np.ascontiguousarray(each) if np.ndim(each) else np.asarray(each) for each in case.inputs]
-        outputs = [np.full(np.shape(each) or (1,), 7, np.asarray(each).dtype) for each in case.expected]
+        given = map(np.asarray, case.inputs)
+        inputs = [("", each.tobytes()) if each.ndim else (each.dtype.name, each.item()) for each in given]
+        outputs = [np.full_like(each, 7).tobytes() for each in case.expected]
         stored.append((case.name, list(case.size.values()), inputs, outputs))
     calls.write_bytes(pickle.dumps(stored))
-    words = [sys.executable, "-I", str(Path(__file__).with_name("runner.py")), str(library), str(calls), str(results)]
+    runner = Path(__file__).with_name("runner.py")
+    words = [sys.executable, "-I", "-S", *map(str, (runner, library, calls, results))]
     if subprocess.run(words, capture_output=True, check=False).returncode:
         return None
-    found: list[tuple[int, list[Any]]] = pickle.loads(results.read_bytes())
-    return found
+    return [
+        (status, [np.frombuffer(one, np.asarray(like).dtype) for one, like in zip(written, case.expected, strict=True)])
+        for case, (status, written) in zip(cases, pickle.loads(results.read_bytes()), strict=True)
+    ]
 
 
 def _cases(title: str, request: Request) -> Iterator[Case]:

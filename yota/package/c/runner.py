@@ -1,6 +1,6 @@
 """Calls functions of a shared library in a process of its own, where a fault hurts nobody.
 
-A script, ``runner.py LIBRARY CASES RESULTS``, which does not know yota.
+A script, ``runner.py LIBRARY CASES RESULTS``, which knows neither yota nor NumPy, so that it starts in no time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import pickle
 import sys
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 _NUMBERS = {
     "float64": ctypes.c_double,
@@ -27,16 +25,15 @@ def run(library: str, cases: str, results: str) -> None:
     """Call what ``cases`` lists, and save the statuses and what was written."""
     functions, found = ctypes.CDLL(library), []
     for name, sizes, inputs, outputs in pickle.loads(Path(cases).read_bytes()):
-        written = [np.array(each) for each in outputs]
+        written = list(map(_memory, outputs))
         words: list[Any] = [ctypes.c_ssize_t(size) for size in sizes]
-        words += [_pointer(each) if each.ndim else _NUMBERS[each.dtype.name](each.item()) for each in inputs]
-        words += [_pointer(each) for each in written]
-        found.append((getattr(functions, name)(*words), written))
+        words += [_NUMBERS[dtype](value) if dtype else _memory(value) for dtype, value in inputs]
+        found.append((getattr(functions, name)(*words, *written), list(map(bytes, written))))
     Path(results).write_bytes(pickle.dumps(found))
 
 
-def _pointer(array: Any) -> Any:
-    return array.ctypes.data_as(ctypes.c_void_p)
+def _memory(content: bytes) -> Any:
+    return (ctypes.c_char * len(content)).from_buffer_copy(content)
 
 
 if __name__ == "__main__":
