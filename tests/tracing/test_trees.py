@@ -40,6 +40,7 @@ FUNCTIONS = {
     "distances of the points themselves": lambda x: np.sum(KDTree(x).query(x, k=[1, 3])[0] ** 2),
     "places": lambda x: np.sum(np.sin(x[cKDTree(x).query(Q, p=1)[1]])),
     "bound": within,
+    "plain points": lambda x: np.sum(cKDTree(Q).query(x, k=2)[0] ** 2) + len(cKDTree(Q).query_ball_point(x[0], 1.5)),
     "box": lambda x: np.sum(KDTree(x % 3.0, boxsize=3.0).query(Q, k=2)[0]),
     "plain tree in a box": lambda x: np.sum(BOXED.query(x)[0] ** 2),
     "data": lambda x: np.sum(KDTree(x).data ** 2 + KDTree(x).maxes) * isinstance(cKDTree(x), cKDTree),
@@ -51,6 +52,7 @@ def test_neighbours(name):
     """Other points have other neighbours, for which the function is recorded anew where it lists them."""
     function = FUNCTIONS[name]
     fg = yota.value_and_grad(function)
+    assert yota.gradient(function, strict=True)(X) == pytest.approx(fg(X)[1], rel=1e-12)
     for x in (X, OTHER):
         value, slopes = fg(x)
         assert value == pytest.approx(function(x), rel=1e-13)
@@ -62,6 +64,12 @@ def test_neighbours(name):
 
 
 def test_what_trees_do_not_tell():
-    for function in (lambda x: KDTree(x).indices[0] * x, lambda x: KDTree(x).query(Q, p=x[0, 0])[0]):
-        with pytest.raises(TracingError, match=r"attribute indices|by traced numbers"):
+    functions = (
+        lambda x: KDTree(x).indices[0] * x,
+        lambda x: KDTree(x).query(Q, p=x[0, 0])[0],
+        lambda x: KDTree(x).sparse_distance_matrix(KDTree(Q), 1.0).toarray(),
+        lambda x: KDTree(Q).sparse_distance_matrix(KDTree(x), 1.0).toarray(),
+    )
+    for function in functions:
+        with pytest.raises(TracingError, match=r"attribute indices|by traced numbers|sparse_distance_matrix"):
             yota.gradient(lambda x: np.sum(function(x)))(X)  # noqa: B023

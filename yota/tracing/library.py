@@ -84,8 +84,8 @@ def _recording(module: str, name: str) -> Any:
     if module.startswith("scipy."):
         form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)
-    # Kernels of sparse matrices write what they compute into arrays that they are given.
-    path = None if module.startswith("scipy.sparse.") else f"{module}.{name}"
+    # Kernels of sparse matrices write what they compute into arrays that they are given; classes make no arrays.
+    path = None if module.startswith("scipy.sparse.") or isinstance(original, type) else f"{module}.{name}"
     always = (module, name) in ALWAYS
     return on_traced(original, form, path, collects=collects, of_object=isinstance(owner, type), always=always)
 

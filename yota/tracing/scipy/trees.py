@@ -14,15 +14,22 @@ _LISTED = ("query_ball_point", "query_pairs", "query_ball_tree", "count_neighbor
 """Methods whose results are whole numbers."""
 
 
-@records("scipy.spatial", "cKDTree", "KDTree", named=True)
-def _tree(name: str, trace: Trace, data: Any, leafsize: int = 0, *args: Any, **keywords: Any) -> Any:
+@records("scipy.spatial", "cKDTree", always=True)
+def _compiled_tree(trace: Trace, data: Any, leafsize: int = 16, *args: Any, **keywords: Any) -> Any:
+    """A tree whose methods are SciPy's in Python, which record what they are asked of traced values."""
+    if is_traced([data]):
+        return _tree(trace, data, leafsize, *args, **keywords)
+    return original(sys.modules["scipy.spatial"].KDTree)(data, leafsize, *args, **keywords)
+
+
+@records("scipy.spatial", "KDTree")
+def _tree(trace: Trace, data: Any, *args: Any, **keywords: Any) -> Any:
     """A tree of plain points that knows the traced ones."""
     points = trace.traced(data)
-    plain = np.array(concrete(trace, points), float)
     kind = _traced_tree(original(sys.modules["scipy.spatial"].KDTree))
     if is_traced([*args, *keywords.values()]):
-        raise trace.unrecorded(f"scipy.spatial.{name} in a box by traced numbers", "Pass numbers.")
-    made = kind(plain, leafsize or (16 if name == "cKDTree" else 10), *args, **keywords)
+        raise trace.unrecorded("a tree of scipy.spatial in a box by traced numbers", "Pass numbers.")
+    made = kind(np.array(concrete(trace, points), float), *args, **keywords)
     made.traced_points = points.astype(float, copy=False)
     return made
 
@@ -69,6 +76,17 @@ def _query(trace: Trace, self: Any, x: Any, k: Any, eps: Any, p: Any, distance_u
         apart = apart - np.rint(apart / sizes) * np.where(np.isinf(sizes), 0.0, sizes)
     found = np.where(is_there, np.linalg.norm(apart, p, axis=-1), np.inf)
     return (found[..., 0], places[..., 0]) if wanted == (1,) and not np.ndim(k) else (found, places)
+
+
+@records("scipy.spatial", "KDTree.sparse_distance_matrix", always=True)
+def _sparse_distances(trace: Trace, self: Any, other: Any, *args: Any, **keywords: Any) -> Any:
+    if is_traced([_points(self), _points(other), *args, *keywords.values()]):
+        raise trace.unrecorded(
+            "scipy.spatial.KDTree.sparse_distance_matrix", "Take the pairs from query_ball_tree, and np.linalg.norm."
+        )
+    return original(original(sys.modules["scipy.spatial"].KDTree).sparse_distance_matrix)(
+        self, other, *args, **keywords
+    )
 
 
 @records("scipy.spatial", *(f"KDTree.{name}" for name in _LISTED), named=True, always=True)
