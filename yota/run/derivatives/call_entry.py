@@ -216,30 +216,28 @@ def kind_of(value: Any) -> tuple[Any, ...]:
 def kinds_of(args: Sequence[Any], *, static: bool = True) -> Iterator[tuple[Any, ...]]:
     """The types of arguments, each structure followed by those of its items, as `Form` describes them."""
     for value in args:
-        items, keys = items_of(value), keys_of(value)
-        if items is not None:
-            yield type(value), len(items) if keys is None else keys
+        structure = structure_of(value)
+        if structure is not None:
+            told, items = structure
+            yield type(value), told
             yield from kinds_of(items, static=static)
         else:
             yield (type(value), value) if static and type(value) in STATIC else kind_of(value)
 
 
-def items_of(value: Any) -> Sequence[Any] | None:
-    """The items of a structure that compiled code takes apart: of a tuple, a list, a dict or a simple object."""
+def structure_of(value: Any) -> tuple[Any, Sequence[Any]] | None:
+    """What compiled code compares of a structure, and its items; None for all that it does not take apart.
+
+    It compares the number of the items of a tuple or a list, and the keys of a dict or a simple object.
+    """
     if type(value) in (tuple, list):
-        return value  # type: ignore[no-any-return]
-    keys = keys_of(value)
-    return None if keys is None else list((value if type(value) is dict else value.__dict__).values())
-
-
-def keys_of(value: Any) -> tuple[Any, ...] | None:
-    """The keys of a dict with simple ones, or the names of the attributes of a simple object."""
+        return len(value), value
     if type(value) is dict:
-        return tuple(value) if all(type(key) in (str, int) for key in value) else None
+        return (tuple(value), list(value.values())) if all(type(key) in (str, int) for key in value) else None
     parts = None if type(value) in STATIC or is_leaf(value) or not has_attributes(value) else children(value)
     if parts is None or not _is_simple(value) or [name for name, _ in parts] != list(value.__dict__):
         return None
-    return tuple(value.__dict__)
+    return tuple(value.__dict__), list(value.__dict__.values())
 
 
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:

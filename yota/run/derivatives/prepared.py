@@ -333,14 +333,14 @@ def _exact(value: Any) -> bool:
 
 def _parts(values: Sequence[Any]) -> Iterator[Any]:
     """Values, with the items of structures in place of these."""
-    from yota.run.derivatives.call_entry import items_of
+    from yota.run.derivatives.call_entry import structure_of
 
     for value in values:
-        items = items_of(value)
-        if items is None:
+        structure = structure_of(value)
+        if structure is None:
             yield value
         else:
-            yield from _parts(items)
+            yield from _parts(structure[1])
 
 
 def sole_ufunc(tape: Tape) -> Callable[..., Any] | None:
