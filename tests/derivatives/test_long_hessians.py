@@ -53,6 +53,20 @@ def test_hessians_of_long_scalar_code(target: str) -> None:
     np.testing.assert_allclose(found(POINT + 0.1), stepped(fit, POINT + 0.1), rtol=1e-6, atol=1e-8)
 
 
+def test_sums_over_small_arrays_stay_array_code() -> None:
+    times = np.linspace(0.1, 2.0, 24)
+
+    def errors(x: Any) -> Any:
+        waves = x[0] * x[1] ** times * np.tanh(x[2] * times + np.sin(x[3] * times)) * np.cos(times * np.exp(x[4]))
+        return np.sum((waves - times) ** 2)
+
+    point = np.array([0.9, 1.2, 0.5, 1.4, 0.3])
+    found = yota.hessian(errors, target="numpy")
+    np.testing.assert_allclose(found(point), stepped(errors, point), rtol=1e-6, atol=1e-8)
+    assert len(found.source.splitlines()) < 400
+    assert "math" not in found.source
+
+
 def test_the_value_and_the_gradient_come_along() -> None:
     value, slope, hessian = yota.hessian(fit, with_value=True)(POINT)
     assert value == pytest.approx(fit(POINT), rel=1e-13)
