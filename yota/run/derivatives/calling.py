@@ -57,14 +57,15 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
         found = _known.pop(key, None)
     except TypeError:  # an option, or an object that is called, has no hash
         return make()
-    if found is None or found[0] is not plain:
-        made = make()
-        if found is not None and made.captured.agrees(found[1].captured):
-            made.take_over(found[1])
-        found = plain, made
-    _keep(key, found)
-    form: _Made = found[1]
-    return form
+    if found is not None and found[0] is plain:
+        _known.insert(key, found)
+        form: _Made = found[1]
+        return form
+    made = make()
+    if found is not None and made.captured.agrees(found[1].captured):
+        made.take_over(found[1])
+    _keep(key, (plain, made))
+    return made
 
 
 def form_of(

@@ -26,11 +26,12 @@ class Captured:
     changes: how often compiled code was dropped because of a change.
     """
 
-    __slots__ = ("_function", "_given", "_later", "_own", "_reach", "changes", "state")
+    __slots__ = ("_function", "_given", "_later", "_own", "_reach", "_sized", "changes", "state")
 
     def __init__(self, function: Callable[..., Any], given: Any = None) -> None:
         self._function, self._given = function, given
         self._later: dict[int, Any] = {}
+        self._sized: tuple[State | None, int] = None, 0
         self.changes = 0
         self.settle()
 
@@ -79,8 +80,11 @@ class Captured:
     @property
     def nbytes(self) -> int:
         """Total size of the arrays that only the function keeps alive, in closures and defaults."""
-        arrays = {id(array): array.nbytes for array in self.state.owned() if isinstance(array, np.ndarray)}
-        return sum(arrays.values())
+        state = self.state
+        if self._sized[0] is not state:
+            arrays = {id(array): array.nbytes for array in state.owned() if isinstance(array, np.ndarray)}
+            self._sized = state, sum(arrays.values())
+        return self._sized[1]
 
     def parts(self) -> list[Any]:
         """The captured data, with the parts of structures."""
