@@ -80,6 +80,50 @@ def test_integrals_of_integrals():
     assert gradient[0] == pytest.approx(math.e, rel=1e-7)
 
 
+NESTED = [
+    (
+        lambda a, b: integrate.dblquad(lambda y, x: np.exp(-a * x * x - b * y * y), -np.inf, np.inf, -np.inf, np.inf)[
+            0
+        ],
+        lambda a, b: np.pi / np.sqrt(a * b),
+    ),
+    (
+        lambda a, b: integrate.dblquad(lambda y, x: np.exp(-a * x - b * y), 0, np.inf, lambda x: x, np.inf)[0],
+        lambda a, b: 1 / (b * (a + b)),
+    ),
+    (
+        lambda a, b: integrate.quad(lambda x: integrate.quad(lambda y: a * np.sqrt(y), 0, x * x)[0] ** 2, 0, b)[0],
+        lambda a, b: 4 / 9 * a**2 * b**7 / 7,
+    ),
+    (
+        lambda a, b: integrate.nquad(lambda x, y, k: k * x * y, [lambda y, k: (k, y + b), [0, b]], args=(a,))[0],
+        lambda a, b: a / 2 * (b**4 / 4 + 2 * b**4 / 3 + b**4 / 2 - a**2 * b**2 / 2),
+    ),
+    (
+        lambda a, b: integrate.nquad(lambda x, y, z, w: a * x * y * z * w**2, [[0, b], [0, 1], [0, b], [0, a]])[0],
+        lambda a, b: a**4 * b**4 / 24,
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NESTED)))
+def test_integrals_of_integrals_are_evaluated_at_once(number):
+    integral, exact = NESTED[number]
+
+    def loss(p):
+        return integral(p[0], p[1])
+
+    x, steps = np.array([1.1, 0.9]), 1e-30j * np.eye(2)
+    value, gradient = yota.value_and_grad(loss)(x)
+    assert value == pytest.approx(exact(*x), rel=1e-10)
+    np.testing.assert_allclose(gradient, [exact(*(x + step)).imag / 1e-30 for step in steps], rtol=1e-8)
+    assert len(yota.trace(loss, x)[1].ops) < 400
+    slopes = [
+        [exact(*(x + step + side)).imag / 1e-30 for step in steps] for side in (*1e-5 * np.eye(2), *-1e-5 * np.eye(2))
+    ]
+    np.testing.assert_allclose(yota.hessian(loss)(x), np.subtract(slopes[:2], slopes[2:]) / 2e-5, rtol=1e-6)
+
+
 def test_triple_integrals():
     def volume(a, b, scale):
         found, error = integrate.tplquad(
@@ -108,7 +152,7 @@ def test_triple_integrals():
     assert yota.grad(lambda a: integrate.tplquad(lambda z, y, x: math.exp(a * z), 0, 1, 0, 1, 0, 1)[0], 0.3)[1] == (
         pytest.approx([(1 + 0.3 * math.exp(0.3) - math.exp(0.3)) / 0.09], rel=1e-9)
     )
-    with pytest.raises(TracingError, match="does not converge"):
+    with pytest.raises(TracingError, match="within two others"):
         yota.grad(lambda a: integrate.tplquad(lambda z, y, x: np.abs(x - a), 0, 1, 0, 1, 0, 1)[0], 0.3)
 
 
@@ -136,7 +180,7 @@ def test_limits_that_meet():
     def area(b):
         return integrate.quad(lambda x: np.cos(x) * np.exp(b * x), 0.0, b)[0]
 
-    assert yota.value_and_grad(area)(0.0) == (0.0, 1.0)
+    assert yota.value_and_grad(area)(0.0) == (0.0, pytest.approx(1.0, rel=1e-15))
     # The series of the integral begins with b + b ** 3 / 3.
     assert yota.hessian(area)(0.0) == 0.0
     assert yota.grad(lambda b: integrate.quad(np.cos, b, 1.0)[0], 1.0)[1] == pytest.approx(-np.cos(1.0), rel=1e-14)

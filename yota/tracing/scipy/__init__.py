@@ -13,6 +13,7 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     mixtures,
     multivariate,
     ndimage,
+    product_rules,
     quadrature,
     refused,
     scipy_linalg,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy
 import functools
 import inspect
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.current import entered
-from yota.tracing.forms import Trace, current, is_traced, is_tracer
+from yota.tracing.forms import Trace, current, is_traced, is_tracer, np
 from yota.tracing.methods import transformed
 
 
@@ -25,6 +26,8 @@ class _Probing(threading.local):
 
 
 _probing = _Probing()
+around: contextvars.ContextVar[tuple[int, ...]] = contextvars.ContextVar("around", default=())
+"""The shape of the nodes of integrals around a call, where these are evaluated at once: limits may be arrays then."""
 
 
 def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
@@ -41,7 +44,8 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
         function, args = args[0], args[1:]
         held: list[Any] = []
         inside((args, tuple(keywords.values())), held.append)
-        if not is_traced([*args, *keywords.values(), *held]):
+        takes_arrays = around.get() and any(map(np.ndim, args[:2]))
+        if not takes_arrays and not is_traced([*args, *keywords.values(), *held]):
             given, named = inside((args, tuple(keywords.values())), functools.partial(_if_called, trace))
             # What SciPy's function calls in turn leaves it to that function to be recorded.
             is_outermost, _probing.is_on = not _probing.is_on, True
@@ -78,7 +82,8 @@ def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` with plain values in the place of traced constants that it gives."""
 
     def untraced(value: Any) -> Any:
-        if trace.varies(value):
+        # Another function that is called back may run in a trace of its own.
+        if (current() or trace).varies(value):
             raise _Traced
         return value._value() if is_tracer(value) else value
 

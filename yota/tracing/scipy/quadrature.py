@@ -1,21 +1,22 @@
-"""Integrals of the functions that SciPy is given; triple ones by products of Gauss rules.
+"""Integrals of the functions that SciPy is given, also within each other.
 
 Integrals are recorded as sums over nodes that are chosen as the function is recorded. H. Takahasi, M. Mori, Double
 exponential formulas for numerical integration, Publ. RIMS 9 (1974): a change of variable takes singularities at the
-ends away; Gauss-Legendre rules on panels, halved where they are too coarse, sum the rest.
+ends away; Gauss-Legendre rules on panels, halved where they are too coarse, sum the rest. An integral within another
+one is evaluated for all nodes of that one at once, by an axis for each of them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.tracing.forms import Trace, calls_back, is_tracer, np
-from yota.tracing.scipy.callbacks import concrete_function
+from yota.tracing.scipy.callbacks import around, concrete_function
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _COUNT = len(_NODES)
@@ -28,11 +29,13 @@ _WIDEST = 4.5
 """The range of the new variable: beyond it, weights are below 1e-60."""
 _ROUNDED = 2.0**-50
 """What part of an end the old variable is away from it at the least."""
-_SMALL, _TOLERANCE, _GUARDED, _NARROW = 1e-20, 1e-9, 1e-6, 1e-6
+_SMALL, _TOLERANCE, _GUARDED, _NARROW, _AGREES = 1e-20, 1e-9, 1e-6, 1e-6, 1e-8
 _MOST = 300
 """Panels."""
-_DEEPEST = 2
-"""How many integrals may be nested: with three, nodes are millions."""
+_TINY, _LOST = 1e-290, 1e-100
+"""Integrals below are not resolved: their values have few digits, or they are such parts of others beside them."""
+_LARGEST = 2**22
+"""Nodes of integrals that are evaluated at once."""
 _depth = contextvars.ContextVar("_depth", default=0)
 _SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
 """What part of the range a panel is at the least; what part of its range of values, and that of all of them, must not
@@ -61,8 +64,11 @@ def _quad(
             "scipy.integrate.quad with full_output, or a weight that is no wave between finite limits",
             "Leave it out, or write the weight into the integrand.",
         )
-    if _depth.get() == _DEEPEST:
-        raise trace.unrecorded("scipy.integrate.quad within two others", "Integrate one of them by a formula.")
+    if _depth.get() > 2 or len(around.get()) < _depth.get() == 2:
+        raise trace.unrecorded(
+            "scipy.integrate.quad within two others, for one node after another, or within three",
+            "Integrate one of them by a formula, or write the integrand for arrays.",
+        )
     ends = [a, *sorted(points if points is not None else ()), b]
     token = _depth.set(_depth.get() + 1)
     try:
@@ -70,16 +76,17 @@ def _quad(
     finally:
         _depth.reset(token)
     value = sum(value for value, _ in found)
-    return value.item() if hasattr(value, "item") else value, sum(error for _, error in found)
+    return value.item() if np.size(value) == 1 and hasattr(value, "item") else value, sum(error for _, error in found)
 
 
 def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
-    if bool(a == b) and not (bool(np.isfinite(a)) and is_tracer(b - a)):
+    is_finite = [bool(np.all(np.isfinite(each))) for each in (a, b)]
+    if bool(np.all(a == b)) and not (is_finite[0] and is_tracer(b - a)):
         return 0.0, 0.0
-    if bool(a > b):
+    if not np.shape(b - a) and bool(a > b):
         value, error = _between(trace, function, b, a)
         return -value, error
-    ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, number_of(each)) for each in (a, b)]
+    ends = [each if fine else _infinity(each) for each, fine in zip((a, b), is_finite, strict=True)]
     plain = Sampled(concrete_function(trace, function))
     low, high = map(number_of, ends)
     if any(is_tracer(end) and _is_infinite(plain, x) for end, x in zip(ends, (low, high), strict=True)):
@@ -87,28 +94,48 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
             "scipy.integrate.quad has a traced limit at which the integrand is infinite, and so may the derivative be.",
             "If the singularity moves with the limit, integrate over the distance from it: the limit is 0 then.",
         )
-    if math.isfinite(high - low) and bool(b - a <= _NARROW * np.abs(a)):
+    if all(is_finite) and bool(np.all(np.abs(b - a) <= _NARROW * np.abs(a))):
         # Where the old variable is rounded to an end, too much of the range would be left out.
-        halves, cut = np.reshape((b - a) / 2, (1,)), 0.0
-        rows = Sampled(function)((a + b) / 2 + (b - a) / 2 * _NODES)[None]
+        halves, cut = np.reshape((b - a) / 2, (*np.shape(b - a), 1)), 0.0
+        rows = _rows(Sampled(function)((a + b) / 2 + (b - a) / 2 * _column(_NODES, b - a)))
     else:
         nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
         values = _transformed(Sampled(function, plain.takes_arrays), nodes, *ends)
-        rows, cut = np.reshape(values, (-1, _COUNT)), abs(values[0]) + abs(values[-1])
-    size = np.sum(halves * (np.abs(rows) @ _WEIGHTS))
-    rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + cut
-    if not bool(rough <= _GUARDED * size):
+        rows, cut = _rows(values), abs(values[0]) + abs(values[-1])
+    size = np.sum(np.abs(halves) * (np.abs(rows) @ _WEIGHTS), axis=-1)
+    rough = np.sum(np.abs(halves)[..., None] * np.abs(rows @ _FINEST), axis=(-2, -1)) + cut
+    if not bool(np.all(rough <= _GUARDED * size + _negligible(size))):
         raise diverges(trace)
     # QUADPACK's bound, from how much the last coefficients hold.
-    size, rough = float(number_of(size)), float(number_of(rough))
-    error = size * min(_TOLERANCE, (200 * rough / size) ** 1.5) if size else 0.0
-    return np.sum(halves * (rows @ _WEIGHTS)), error
+    size, rough = (np.asarray(number_of(each), float) for each in (size, rough))
+    share = np.divide(200 * rough, size, out=np.zeros_like(rough), where=size != 0)
+    return np.sum(halves * (rows @ _WEIGHTS), axis=-1), float(np.max(size * np.minimum(_TOLERANCE, share**1.5)))
 
 
-def _is_infinite(function: Sampled, x: float) -> bool:
+def _negligible(sizes: Any) -> Any:
+    return _TINY + _LOST * np.max(sizes) if np.ndim(sizes) and len(sizes) > 1 else _TINY
+
+
+def _infinity(end: Any) -> float:
+    (sign,) = set(np.ravel(np.sign(number_of(end))))
+    return math.copysign(math.inf, sign)
+
+
+def _column(nodes: Any, other: Any) -> Any:
+    """Nodes along a new axis before those of ``other``."""
+    return np.reshape(nodes, (-1, *[1] * np.ndim(other)))
+
+
+def _rows(values: Any) -> Any:
+    """The values of each panel, which came one after another along the first axis, along the last one."""
+    rows = np.reshape(values, (-1, _COUNT, *np.shape(values)[1:]))
+    return np.moveaxis(rows, (0, 1), (-2, -1)) if np.ndim(rows) > 2 else rows
+
+
+def _is_infinite(function: Sampled, x: Any) -> bool:
     with np.errstate(all="ignore"):
         try:
-            return math.isfinite(x) and bool(np.isinf(function(np.array([x]))[0]))
+            return bool(np.all(np.isfinite(x))) and bool(np.any(np.isinf(function(np.asarray(x)[None]))))
         except ArithmeticError:
             return False
 
@@ -119,91 +146,119 @@ def number_of(value: Any) -> Any:
 
 
 class Sampled:
-    """A function for arrays of nodes: at once if it takes arrays, else one after another; None to find out."""
+    """A function for arrays of nodes: at once if it takes arrays, else one after another; None to find out.
+
+    The nodes are along the first axis, and those of integrals around this one along further axes.
+    """
 
     def __init__(self, function: Callable[[Any], Any], takes_arrays: bool | None = None) -> None:
         self._function, self.takes_arrays = function, takes_arrays
 
     def __call__(self, x: Any) -> Any:
         """The values at the nodes, one after another."""
-        found = self._at_once(x) if self.takes_arrays in (True, None) else None
+        outer = around.get()
+        shape = (len(x), *outer)
+        found = self._at_once(x, shape) if self.takes_arrays in (True, None) else None
         if self.takes_arrays is None:
             self.takes_arrays = found is not None and self._agrees(x, number_of(found))
         if found is not None and self.takes_arrays:
             return found
-        rows = [np.ravel(self._function(each)) for each in x]
-        if any(len(row) != 1 for row in rows):
-            raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
-        return np.concatenate(rows)
+        return np.stack([self._at(each, outer) for each in x])
 
-    def _at_once(self, x: Any) -> Any:
+    def _at_once(self, x: Any, shape: tuple[int, ...]) -> Any:
+        if math.prod(shape) > _LARGEST:
+            raise _Coarse
+        token = around.set(shape)
         try:
-            found = self._function(x)
-        except (ValueError, TypeError):
+            found = self._function(x if np.ndim(x) == len(shape) else _column(x, np.empty(shape[1:])))
+        except (ValueError, TypeError, _Coarse):
             return None
-        return found if np.shape(found) == x.shape else None
+        finally:
+            around.reset(token)
+        with contextlib.suppress(ValueError):
+            return np.broadcast_to(found, shape) if np.shape(found) != shape else found
+
+    def _at(self, x: Any, outer: tuple[int, ...]) -> Any:
+        """The value at one node, which is one number for each of those around it."""
+        found = self._function(x)
+        if not outer and np.size(found) == 1:
+            return np.reshape(found, ())
+        if not outer:
+            raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
+        return np.broadcast_to(found, outer)
 
     def _agrees(self, x: Any, found: Any) -> bool:
-        """Whether it gives the same for some numbers by themselves."""
+        """Whether it gives the same for some nodes by themselves."""
         probes = [0, len(x) // 2, len(x) - 1]
-        one = [np.ravel(number_of(self._function(x[place]))) for place in probes]
-        return all(np.size(each) == 1 for each in one) and bool(
-            np.allclose(found[probes], np.concatenate(one), rtol=1e-12, equal_nan=True)
-        )
+        alone = [number_of(self._at_once(x[[place]], (1, *found.shape[1:]))) for place in probes]
+        if any(each is None for each in alone):
+            return False
+        one = np.concatenate(alone)
+        return bool(np.allclose(found[probes], one, rtol=_AGREES, atol=_AGREES * np.max(np.abs(one)), equal_nan=True))
 
 
 def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:
     """The integrand by the new variable."""
+    outer = np.empty(around.get())
+    t = _column(t, outer)
     u, slope = math.pi / 2 * np.sinh(t), math.pi / 2 * np.cosh(t)
-    if a == -math.inf and b == math.inf:
+    infinite = [not np.shape(each) and bool(np.isinf(number_of(each))) for each in (a, b)]
+    if all(infinite):
         return function(np.sinh(u)) * (slope * np.cosh(u))
-    if b == math.inf:
+    if infinite[1]:
         return function(a + np.exp(u)) * (slope * np.exp(u))
-    if a == -math.inf:
+    if infinite[0]:
         return function(b - np.exp(-u)) * (slope * np.exp(-u))
     part = 1 / (1 + np.exp(2 * np.abs(u)))
     x = np.where(u < 0, a + (b - a) * part, b - (b - a) * part)
     return function(x) * ((b - a) * (2 * slope * part * (1 - part)))
 
 
-def _reach(end: float, other: float) -> float:
+def _reach(end: Any, other: Any) -> float:
     """How far the new variable ranges towards an end: short of where the old one is rounded to that."""
-    if not (math.isfinite(end) and end):
-        return _WIDEST
-    least = _ROUNDED * abs(end)
-    u = 0.5 * math.log(abs(other - end) / least) if math.isfinite(other) else -math.log(least)
-    return min(max(math.asinh(2 * u / math.pi), 0.5), _WIDEST)
+    with np.errstate(divide="ignore"):
+        far = np.where(np.isfinite(other), np.sqrt(np.abs(other - end) / (_ROUNDED * np.abs(end))), 1.0)
+        far = far if np.all(np.isfinite(other)) else 1 / (_ROUNDED * np.abs(end))
+        least = np.arcsinh(2 / math.pi * np.log(np.maximum(far, 1.0)))
+    return float(np.max(np.clip(least, 0.5, _WIDEST))) if np.all(np.isfinite(end)) else _WIDEST
 
 
-def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -> list[float]:
+def _panels(trace: Trace, integrand: Callable[[Any], Any], a: Any, b: Any) -> list[float]:
     """The ends of panels on which the integrand is resolved, over the range where it is not negligible."""
-    grid = np.linspace(-_reach(a, b), _reach(b, a), 145)
-    seen = np.abs(integrand(grid))
-    finite = np.isfinite(seen)
+    count = 73 if around.get() else 145
+    grid = np.linspace(-_reach(a, b), _reach(b, a), count)
+    seen = np.reshape(np.abs(integrand(grid)), (count, -1))
+    finite = np.isfinite(seen).all(axis=1)
     if not finite.any():
         raise diverges(trace)
-    middle = int(np.argmax(np.where(finite, seen, -1.0)))
-    ample = np.flatnonzero(finite & (seen > _SMALL * seen[middle]))
+    seen[~finite] = -1.0
+    middle, peak = int(np.argmax(seen.sum(axis=1))), seen.max(axis=0)
+    ample = np.flatnonzero((seen > _SMALL * peak).any(axis=1))
     broken = np.flatnonzero(~finite)
     low = max([max(ample[0] - 1, 0) if ample.size else 0, *(place + 1 for place in broken if place < middle)])
-    high = min([min(ample[-1] + 1, 144) if ample.size else 144, *(place - 1 for place in broken if place > middle)])
+    high = min(
+        [min(ample[-1] + 1, count - 1) if ample.size else count - 1, *(place - 1 for place in broken if place > middle)]
+    )
     edges = list(np.linspace(grid[low], grid[high], 5))
-    peak, shortest = seen[middle], _SHORTEST * (edges[-1] - edges[0])
+    shortest = _SHORTEST * (edges[-1] - edges[0])
     for _ in range(60):
         nodes, halves = _nodes(edges)
-        rows = np.reshape(integrand(nodes), (-1, _COUNT))
-        rough = np.abs(rows @ _FINEST).sum(axis=1)
-        size = float(np.sum(halves * (np.abs(rows) @ _WEIGHTS)))
-        if not math.isfinite(size):
+        # Integrals around this one come first, then panels, then their nodes.
+        rows = np.reshape(_rows(integrand(nodes)), (-1, len(halves), _COUNT))
+        rough = np.abs(rows @ _FINEST).sum(axis=2)
+        size = np.sum(halves * (np.abs(rows) @ _WEIGHTS), axis=1)[:, None]
+        size = size + _negligible(size)
+        if not np.all(np.isfinite(size)):
             raise diverges(trace)
         # The derivative needs more than the integral: a kink may move.
-        spread = np.ptp(rows, axis=1)
-        bent = (rough > _BENT * spread) & (spread > _MOVED * peak)
+        spread, most = np.ptp(rows, axis=2), _MOVED * (peak + _negligible(peak))[:, None]
+        bent = np.any((rough > _BENT * spread) & (spread > most), axis=0)
         # A jump may lie between the nodes of two panels.
-        torn = np.abs(np.diff(np.ravel(rows @ _ENDS))[1::2]) > _MOVED * peak
+        torn = np.any(np.abs(np.diff(np.reshape(rows @ _ENDS, (len(rows), -1)))[:, 1::2]) > most, axis=0)
         bent[:-1] |= torn
         bent[1:] |= torn
-        coarse = (halves * rough > _TOLERANCE * size / len(rough)) & (np.sum(halves * rough) > _TOLERANCE * size)
+        is_coarse = np.sum(halves * rough, axis=1)[:, None] > _TOLERANCE * size
+        coarse = np.any((halves * rough > _TOLERANCE * size / len(halves)) & is_coarse, axis=0)
         chosen = np.flatnonzero((coarse | bent) & (halves > shortest))
         if not chosen.size:
             if np.any(bent) or np.any(coarse):
@@ -222,49 +277,15 @@ def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
     return np.ravel((begin + end)[:, None] / 2 + halves[:, None] * _NODES), halves
 
 
+class _Coarse(Exception):
+    """One choice of nodes does not do for all integrals that are evaluated at once."""
+
+
 def diverges(trace: Trace, name: str = "quad") -> Exception:
     """The refusal of an integral."""
+    if around.get():
+        return _Coarse()
     return trace.refuse(
         f"scipy.integrate.{name} of a traced integrand does not converge.",
         "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
     )
-
-
-_GRIDS = (8, 12, 18, 27)
-"""Nodes along each axis of a triple integral."""
-
-
-@calls_back("scipy.integrate", "tplquad")
-def _triple(
-    trace: Trace, func: Any, a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, *rest: Any, **named: Any
-) -> Any:
-    """By products of Gauss-Legendre rules, of which two must agree."""
-    args, last = rest[0] if rest else named.get("args", ()), None
-    for count in _GRIDS:
-        nodes, weights = np.polynomial.legendre.leggauss(count)
-        axes = [np.ravel(each) for each in np.meshgrid(*[(nodes + 1) / 2] * 3, indexing="ij")]
-        weight = np.ravel(math.prod(np.meshgrid(*[weights / 2] * 3, indexing="ij")))
-        places: list[Any] = []
-        for share, low, high in zip(axes, (a, gfun, qfun), (b, hfun, rfun), strict=True):
-            low, high = (_limit(each, places, len(share)) for each in (low, high))
-            if not bool(np.all(np.isfinite(low + high))):
-                raise trace.unrecorded("scipy.integrate.tplquad with limits that are not finite", "Cut it off.")
-            places.append(low + (high - low) * share)
-            weight = weight * (high - low)
-        values = Sampled(functools.partial(_at, func, places[::-1], args))(np.arange(count**3))
-        value, size = np.sum(weight * values), np.sum(np.abs(weight * values))
-        if last is not None and bool(np.abs(value - last) <= _TOLERANCE * size):
-            return value, _TOLERANCE * float(number_of(size))
-        last = value
-    raise diverges(trace)
-
-
-def _limit(limit: Any, places: Sequence[Any], count: int) -> Any:
-    """A limit at all nodes, which may be a function of the outer variables."""
-    if not callable(limit):
-        return limit * np.ones(count)
-    return Sampled(lambda node: _at(limit, places, (), node) + 0.0 * places[0][node])(np.arange(count))
-
-
-def _at(function: Callable[..., Any], places: Sequence[Any], args: Sequence[Any], node: Any) -> Any:
-    return function(*(each[node] for each in places), *args)
