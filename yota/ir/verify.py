@@ -5,7 +5,8 @@ from __future__ import annotations
 from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.semantics import AccessMap, Positions
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
 from yota.settings import settings
 
 
@@ -38,7 +39,7 @@ def verify(tape: Tape) -> Tape:
             tuple(map(verify, op.regions))
         if primitive.access == AccessMap.CALL:
             continue  # of any function at all
-        shape = infer(primitive, tuple([types[v] for v in operands]), op.static).shape
+        shape = _shape(op, tuple([types[v] for v in operands]), types[result].shape)
         # The number of true elements depends on values; the type has the recorded number.
         if types[result].shape != shape and op.semantics.positions != Positions.TRUE:
             found = f"has type {types[result]}, but its operands give shape {shape}"
@@ -51,3 +52,11 @@ def verify(tape: Tape) -> Tape:
         if shape != tape.types[variable].shape:
             raise TapeError(f"constant %{variable} has shape {shape}, its type says {tape.types[variable]}")
     return tape
+
+
+def _shape(op: Op, operands: tuple[TensorType, ...], found: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that operands give, where ``found`` is what the result has."""
+    # Most ops are elementwise on arrays of one shape, and inference takes longer.
+    if op.primitive.elementwise and all(each.shape == found for each in operands):
+        return found
+    return infer(op.primitive, operands, op.static).shape
