@@ -42,7 +42,7 @@ def _between(fine: int, first: Any, second: Any, logarithm: Callable[[Any, Any],
 
 def _gauss(a: Any, b: Any, c: Any, z: Any) -> Any:
     a, b = (a, b) if _is_between(b, c) else (b, a)
-    if not (_is_between(b, c) and bool(np.all(z < 1))):
+    if not (_is_between(b, c) and bool(np.all(z.real < 1))):
         return None
     fine = _fineness(a, b, c)
     a, b, c, z = (each[..., None] for each in (a, b, c, z))
@@ -71,6 +71,8 @@ def _tricomi(a: Any, b: Any, z: Any) -> Any:
 
 def _limit(b: Any, z: Any) -> Any:
     """By Bessel functions, of one sign of the argument."""
+    if z.dtype.kind == "c":
+        return None
     negative = bool(np.all(z < 0))
     if not (negative or bool(np.all(z > 0))):
         return None
@@ -130,7 +132,8 @@ def _recorded(name: str, trace: Trace, *args: Any, **keywords: Any) -> Any:
     found = None
     if not keywords and any(map(trace.varies, args[:-1])):
         found = _polynomial(args[:many], args[many:-1], args[-1]) if many else None
-        traced = tuple(trace.traced(each).astype(float, copy=False) for each in args)
+        given = map(trace.traced, args)
+        traced = tuple(each if each.dtype.kind == "c" else each.astype(float, copy=False) for each in given)
         found = form(*traced) if found is None else found
         if found is None and name != "hyperu":
             found = _power(traced[:many], traced[many:-1], traced[-1])
