@@ -56,6 +56,37 @@ def test_arrays():
     assert yota.gradcheck(lambda a, z: np.sum(stats.gausshyper.logpdf([0.2, 0.7], a, 1.3, 2.0, z)), 0.8, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("hyp2f1", (1.0, 0.55, 1.45, -0.3 + 0.8j)),
+        ("hyp2f1", (2.5, 0.6, 0.4, -0.3 + 0.2j)),
+        ("hyp1f1", (0.6, 1.7, 2 - 9j)),
+        ("hyp0f1", (1.7, 0.3 - 2j)),
+    ],
+)
+def test_complex_arguments(name, point):
+    *parameters, z = point
+
+    def part(turn, *given):
+        *parameters, x, y = given
+        return (turn * getattr(sc, name)(*parameters, x + 1j * y)).real
+
+    for turn in (1, 1j):
+        found = yota.gradient(part, wrt=tuple(range(1, len(point) + 2)))(turn, *parameters, z.real, z.imag)
+        assert part(turn, *parameters, z.real, z.imag) == pytest.approx(
+            float((turn * mpmath.mpmathify(EXACT[name](*point))).real), rel=1e-11
+        )
+        with mpmath.workdps(50):
+            exact = EXACT[name]
+            slopes = [
+                mpmath.diff(lambda s: exact(*point[:place], s, *point[place + 1 :]), point[place])  # noqa: B023
+                for place in range(len(point))
+            ]
+        slopes.append(1j * slopes[-1])
+        assert found == pytest.approx([float((turn * slope).real) for slope in slopes], rel=1e-9)
+
+
 @pytest.mark.parametrize("point", [(0.7, 1.3, 0.5, 0.95), (0.7, -1.3, 0.5, -1.4), (1e9, 0.4, 0.9, 0.1)])
 def test_where_there_is_no_integral_the_rule_says_so(point):
     with pytest.raises(DifferentiationError, match="no closed form"):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg, special
 
 import yota
 from tests.generated import loaded
@@ -169,12 +170,16 @@ FACTORS = {
     "pinv complex": (lambda x: np.linalg.pinv(x), CWIDE),
     "pinv rcond": (lambda x: np.linalg.pinv(x, rcond=1e-10), SQUARE),
     "pinv rtol": (lambda x: np.linalg.pinv(x, rtol=1e-10), SQUARE),
+    "pinv cut off": (lambda x: np.linalg.pinv(x, rcond=0.5), TALL),
+    "pinv cut off complex": (lambda x: np.linalg.pinv(x, rcond=0.5), CWIDE),
+    "pinv hermitian cut off": (lambda x: np.linalg.pinv(symmetric(x), 0.5, hermitian=True), SQUARE),
     "pinv hermitian": (lambda x: np.linalg.pinv(symmetric(x), hermitian=True), SQUARE),
     "pinv of low rank": (lambda x: np.linalg.pinv(x @ x.T @ x[:, :1] @ x[0:1]), real(3, 3)),
     "lstsq": (lambda x, y: np.linalg.lstsq(x, y), TALL, real(5)),
     "lstsq many": (lambda x, y: np.linalg.lstsq(x, y, rcond=None), TALL, real(5, 2)),
     "lstsq wide": (lambda x, y: np.linalg.lstsq(x, y)[0], WIDE, real(3)),
     "lstsq complex": (lambda x, y: np.linalg.lstsq(x, y), CTALL, compound(5, 2)),
+    "lstsq cut off": (lambda x, y: np.linalg.lstsq(x, y, rcond=0.5)[0], TALL, real(5, 2)),
     "lstsq singular": (lambda x, y: np.linalg.lstsq(x[:, :1] @ x[:1], y)[0], TALL, real(5)),
     "tensorinv": (lambda x: np.linalg.tensorinv(np.reshape(x, (2, 3, 6)) + _unit()), real(6, 6)),
     "tensorinv ind": (lambda x: np.linalg.tensorinv(np.reshape(x + 4 * np.eye(6), (6, 2, 3)), ind=1), real(6, 6)),
@@ -233,10 +238,27 @@ def test_second_order_of_factors(name):
 REFUSED = {
     "svd full": (lambda x: np.sum(np.linalg.svd(x)[0]), TALL, "full_matrices=False"),
     "qr complete": (lambda x: np.sum(np.linalg.qr(x, mode="complete")[0]), TALL, 'mode="reduced"'),
+    "complex points": (
+        lambda x: np.sum(np.abs(np.gradient(np.arange(5.0), 1j * x[:, 0]))),
+        TALL,
+        "Write the differences",
+    ),
+    "a cast of complex values": (lambda x: np.real(special.lqn(2, 1j * x[0, 0])[0][1]), TALL, "Take .real"),
+    "Lyapunov's equation": (
+        lambda x: np.sum(np.abs(linalg.solve_continuous_lyapunov(np.ones((3, 3)), 1j * x))),
+        SQUARE,
+        "all as complex",
+    ),
+    "Sylvester's equation": (
+        lambda x: np.sum(np.abs(linalg.solve_sylvester(1j * x, np.ones((3, 3)), x))),
+        SQUARE,
+        "all as complex",
+    ),
     "qr raw": (lambda x: np.sum(np.linalg.qr(x, mode="raw")[0]), TALL, 'mode="reduced"'),
 }
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_determined_is_refused(name):
     function, x, cure = REFUSED[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
+
+
+_REAL_FORMS = ("yota.tracing.numpy.", "yota.tracing.scipy.", "yota.solvers.")
+"""Modules that compute functions by others; there, a cast of a complex value to a real one would lose a part."""
 
 
 class ArrayMethods:
@@ -129,6 +134,11 @@ class ArrayMethods:
             raise self._trace.refuse(f"a traced value cannot be cast to {kind}.", "Use a floating dtype.")
         if kind == self.dtype:
             return self.copy(order) if copy else laid_out(self, order)
+        if self.dtype.kind == "c" != kind.kind and sys._getframe(1).f_globals["__name__"].startswith(_REAL_FORMS):
+            raise self._trace.refuse(
+                "a complex value is given to a function that is recorded for real ones only.",
+                "Take .real, .imag or abs() first.",
+            )
         return laid_out(cast(self._recorder(), self, kind), order)
 
     def copy(self, order: str = "C") -> Any:

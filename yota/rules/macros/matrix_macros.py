@@ -14,6 +14,8 @@ from yota.rules.macros.macro import Slope, Value, joined, macro
 
 _OF_ROUNDING = 0.1
 """The condition number from which on a matrix is singular, times the rounding error."""
+_NEGLIGIBLE = 16
+"""Rounding errors of the largest singular value up to which those that are cut off count as 0."""
 _UNCERTAIN = 16
 """Rounding errors of the sum of all eigenvalues up to which two of them may be equal."""
 
@@ -252,22 +254,42 @@ def _complement(projector: Value) -> Value:
 
 
 @macro("v")
-def pinv_adjoint(v: Value, a: Value, y: Value) -> Value:
+def pinv_adjoint(v: Value, a: Value, y: Value, rcond: float) -> Value:
     """Adjoint of a matrix, ``v`` being that of its pseudoinverse ``y``."""
     back, slope = y.H, v.H
     # Of the last two terms one vanishes for a matrix of full rank; but the rank is not known here.
     total = -(back @ v @ back) + _complement(a @ y) @ slope @ y @ back
-    return total + back @ y @ slope @ _complement(y @ a)
+    return _with_cut(total + back @ y @ slope @ _complement(y @ a), v, a, rcond)
 
 
 @macro("v")
-def lstsq_adjoint(v: Value, a: Value, b: Value, y: Value, rcond: Any) -> Value:
+def lstsq_adjoint(v: Value, a: Value, b: Value, y: Value, rcond: float) -> Value:
     """Adjoint of a matrix, ``v`` being that of the least-squares solution ``y``."""
     inverse = a.do("pinv", rcond=rcond, hermitian=False)
     back, slope = inverse.H, v.H
     residual = b - a @ y
     total = -(back @ v @ y.H) + residual @ (slope @ inverse @ back)
-    return total + back @ y @ slope @ _complement(inverse @ a)
+    return _with_cut(total + back @ y @ slope @ _complement(inverse @ a), v @ b.H, a, rcond)
+
+
+def _with_cut(total: Value, v: Value, a: Value, rcond: float) -> Value:
+    """The adjoint of a matrix, with what singular values add that ``rcond`` cuts off from its pseudoinverse.
+
+    total: the adjoint if these were 0; v: the adjoint of the pseudoinverse. A change of the matrix mixes the singular
+    vectors that are kept with those that are cut off.
+    """
+    if rcond <= _NEGLIGIBLE * np.finfo(a.type.dtype).eps * max(a.shape[-2:]):
+        return total
+    factors = a.do("svd", full_matrices=False)
+    u, s, vh = (factors.do("item", index=number) for number in range(3))
+    is_cut, nothing = s.do("less_equal", s.part(0, 1) * rcond), s.of_dtype(0)
+    squares = s * s
+    gaps = _columns(squares) - _rows(squares)
+    gaps = gaps.do("equal", 0).do("where", gaps.of_dtype(1), gaps)
+    ratios = _rows(is_cut.do("where", s, nothing)) * _columns(is_cut.do("where", nothing, _inverse_or_zero(s)))
+    direct, crossed = ratios / gaps, ratios * ratios / gaps
+    inner = vh @ v @ u
+    return total + u @ ((direct + direct.H) * inner + (crossed + crossed.H) * inner.H) @ vh
 
 
 @macro()

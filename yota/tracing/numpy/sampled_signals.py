@@ -75,6 +75,8 @@ def _gradient(trace: Trace, f: Any, *varargs: Any, axis: Any = None, edge_order:
     uneven = [bool(np.ndim(each)) and trace.varies(each) for each in varargs]
     if not any(uneven) or len(varargs) != len(axes):
         return plain(f, *varargs, axis=axis, edge_order=edge_order)
+    if np.result_type(*varargs).kind == "c" != f.dtype.kind:
+        raise trace.refuse("np.gradient of real values at complex points is not recorded.", "Write the differences.")
     found = [
         _slopes(f, points, each, edge_order) if apart else plain(f, points, axis=each, edge_order=edge_order)
         for points, each, apart in zip(varargs, axes, uneven, strict=True)

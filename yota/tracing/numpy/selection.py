@@ -254,6 +254,8 @@ def _unique(
     sorted: bool = True,
 ) -> Any:
     ar = trace.traced(ar)
+    if not sorted and ar.dtype.kind == "c":
+        raise trace.refuse("np.unique with sorted=False leaves the order of complex numbers open.", "Leave sorted out.")
     shape = ar.shape if axis is None else None
     if axis is None:
         rows, axis = np.reshape(ar, (ar.size, 1)), 0

@@ -188,6 +188,9 @@ def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, pivoting: bool, conjug
     a, c = matrix(trace, "qr_multiply", a), trace.traced(c)
     if a.shape[0] < a.shape[1] or mode not in ("left", "right"):
         raise trace.unrecorded("scipy.linalg.qr_multiply of a wide matrix", "Multiply with q of qr.")
+    if c.dtype.kind == "c" != a.dtype.kind:
+        what = "scipy.linalg.qr_multiply of a real matrix and a complex one, whose imaginary part SciPy drops,"
+        raise trace.unrecorded(what, "Multiply with q of qr.")
     q, *rest = _thin(trace, a, pivoting)
     q = np.conjugate(q) if conjugate else q
     return ((np.matmul(q, c) if mode == "left" else np.matmul(c, q)), *rest)

@@ -243,10 +243,16 @@ def _balance(trace: Trace, A: Any, permute: bool, scale: bool) -> Any:
     return np.linalg.solve(turn, np.matmul(a, turn)), turn
 
 
-records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov")(
-    lambda trace, a, q: trace.ruled("solve_continuous_lyapunov", a, q)
-)
-records("scipy.linalg", "solve_sylvester")(lambda trace, a, b, q: trace.ruled("solve_sylvester", a, b, q))
+@records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov", "solve_sylvester", named=True)
+def _sylvester(name: str, trace: Trace, a: Any, *rest: Any) -> Any:
+    """SciPy computes no solution for real factors and a complex right side."""
+    *factors, q = (trace.traced(each) for each in (a, *rest))
+    complexes = [each.dtype.kind == "c" for each in factors]
+    if not all(complexes) and (any(complexes) or q.dtype.kind == "c"):
+        raise trace.unrecorded(
+            f"scipy.linalg.{name} of real matrices and complex ones, which SciPy gets wrong,", "Pass all as complex."
+        )
+    return trace.ruled("solve_sylvester" if len(factors) == 2 else "solve_continuous_lyapunov", *factors, q)
 
 
 @records("scipy.linalg", "solve_continuous_are", "solve_discrete_are", named=True)
