@@ -284,6 +284,19 @@ def test_branches_are_followed_up_to_a_number(target, monkeypatch):
             yota.gradient(kinked, dynamic=wrong)
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_ties_that_rounding_decides_are_decided_as_numpy_does(target):
+    def f(p):
+        return p[0] * 2 if p[0] * p[1] * p[2] > p[0] * (p[1] * p[2]) else p[1] * p[2]
+
+    tied = np.array([1.3, 0.95, -0.7])
+    with pytest.raises(errors.StaleTapeError):
+        yota.gradient(f, target=target, dynamic=False)(tied)
+    both = yota.value_and_grad(f, target=target)
+    for p in (tied, np.array([1.3, 0.96, -0.7]), np.array([1.8, 1.32, 0.36]), tied):
+        assert both(p)[0] == f(p)
+
+
 def test_what_evaluates_at_once_follows_no_branch():
     yota.grad(kinked, np.array([1.0, 1.0]))
     with pytest.raises(errors.StaleTapeError, match="dynamic=True"):

@@ -261,6 +261,18 @@ class Prepared:
                 return self.root.run(leaves)
             except StaleTapeError as fault:
                 self._follow(function, sort_arguments(function, args), fault)
+        try:
+            return self.root.run(leaves)
+        except StaleTapeError as fault:
+            # A tie that code decides by other bits than NumPy's, whatever is recorded: a tape of these bits follows.
+            guard = fault.missed.gradient.tape.guards[fault.decision[0]]
+            if self.target.strict or self.target.name == "cuda" or guard.kind == "points":
+                raise
+            self._wanted = replace(self._wanted, strict=True)
+            self.target = self._wanted.first
+            why = f"{where(guard.location)}{OTHER_WAY}"
+            self.root = self._specialise(function, sort_arguments(function, args), why)
+            self.tapes = [self.root]
         return self.root.run(leaves)
 
     def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
