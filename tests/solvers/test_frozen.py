@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.integrate
-import scipy.optimize
+import scipy.optimize.elementwise
 import scipy.sparse
 import scipy.sparse.linalg
 import scipy.stats
@@ -214,54 +214,56 @@ def differences(f, x):
     return found
 
 
-@pytest.fixture(autouse=True)
-def shipped_rules(monkeypatch):
+GROUPS = {
+    "roots": (ROOTS, "numpy", 1e-7),
+    "equations": (EQUATIONS, "numpy", 1e-7),
+    "differential equations": (STEPS, "numpy", 1e-5),
+    "matrices": (MATRICES, "numpy", 1e-6),
+    "minima": (MINIMA, "numpy", 1e-5),
+}
+if native.is_available():
+    IN_C = ("hybr", "RK45", "dicts")
+    GROUPS["c"] = {name: (ROOTS | EQUATIONS | STEPS | MINIMA)[name] for name in IN_C}, "c", 1e-5
+
+
+@pytest.fixture(autouse=True, scope="module")
+def shipped_rules():
     """Other processes know the shipped rules alone, not what other tests have loaded."""
-    monkeypatch.setattr(rules, "_default", None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "_default", None)
+        yield
 
 
-def check(tmp_path, monkeypatch, cases, target, tolerance=1e-7):
-    """Freeze functions after a call, and compare what another process and this one give, and differences."""
-    monkeypatch.setenv("YOTA_CACHE", "on")
-    monkeypatch.setenv("YOTA_CACHE_DIR", str(tmp_path / "cache"))
-    functions = {name: yota.value_and_grad(f, target=target) for name, f in cases.items()}
-    points = {name: [X] if name in OTHER_SHAPES else [X, OTHER] for name in cases}
-    for function in functions.values():
-        function(X)
-    file = tmp_path / "functions"
-    file.write_bytes(pickle.dumps([(yota.freeze(function), points[name]) for name, function in functions.items()]))
-    monkeypatch.setenv("YOTA_CACHE_DIR", str(tmp_path / "other"))
-    assert in_new_process(tmp_path, PROGRAM.format(file=file), timeout=600) == "done"
-    for (name, function), found in zip(functions.items(), pickle.loads(file.read_bytes()), strict=True):
-        for x, (value, g) in zip(points[name], found, strict=True):
+@pytest.fixture(scope="module")
+def elsewhere(shipped_rules, tmp_path_factory):
+    """Compiled functions by group, name and points, each with what another process gives, to which they went frozen."""
+    folder = tmp_path_factory.mktemp("frozen")
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YOTA_CACHE", "on")
+        patch.setenv("YOTA_CACHE_DIR", str(folder / "cache"))
+        for group, (cases, target, _) in GROUPS.items():
+            for name, f in cases.items():
+                function = yota.value_and_grad(f, target=target)
+                function(X)
+                made.append((group, name, function, [X] if name in OTHER_SHAPES else [X, OTHER]))
+        file = folder / "functions"
+        file.write_bytes(pickle.dumps([(yota.freeze(function), points) for _, _, function, points in made]))
+        patch.setenv("YOTA_CACHE_DIR", str(folder / "other"))
+        assert in_new_process(folder, PROGRAM.format(file=file), timeout=600) == "done"
+    return list(zip(made, pickle.loads(file.read_bytes()), strict=True))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_another_process_gives_the_same(group, elsewhere):
+    """The same as this one and as differences."""
+    cases, _, tolerance = GROUPS[group]
+    mine = [(name, function, points, found) for (own, name, function, points), found in elsewhere if own == group]
+    assert [name for name, *_ in mine] == list(cases)
+    for name, function, points, found in mine:
+        for x, (value, g) in zip(points, found, strict=True):
             here = function(x)
             assert np.isclose(value, here[0], rtol=1e-13, atol=0), name
             assert np.allclose(g, here[1], rtol=1e-12, atol=0), name
             assert np.isclose(value, cases[name](x), rtol=1e-10), name
             assert np.allclose(g, differences(cases[name], x), rtol=tolerance, atol=tolerance), name
-
-
-def test_roots(tmp_path, monkeypatch):
-    check(tmp_path, monkeypatch, ROOTS, "numpy")
-
-
-def test_equations(tmp_path, monkeypatch):
-    check(tmp_path, monkeypatch, EQUATIONS, "numpy")
-
-
-def test_differential_equations(tmp_path, monkeypatch):
-    check(tmp_path, monkeypatch, STEPS, "numpy", 1e-5)
-
-
-def test_matrices(tmp_path, monkeypatch):
-    check(tmp_path, monkeypatch, MATRICES, "numpy", 1e-6)
-
-
-def test_minima(tmp_path, monkeypatch):
-    check(tmp_path, monkeypatch, MINIMA, "numpy", 1e-5)
-
-
-@pytest.mark.skipif(not native.is_available(), reason="no C compiler")
-def test_c(tmp_path, monkeypatch):
-    cases = {name: (ROOTS | EQUATIONS | STEPS | MINIMA)[name] for name in ("hybr", "RK45", "dicts")}
-    check(tmp_path, monkeypatch, cases, "c", 1e-5)
