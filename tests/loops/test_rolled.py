@@ -82,7 +82,31 @@ def windowed(x):
     return total
 
 
-PLAIN = [sine, chained, stacked, delayed, filled, differs, kahan, triangular]
+ORDER = np.random.default_rng(5).integers(0, 5, 250)
+
+
+def columns(x):
+    table, state = x[:20].reshape(4, 5), x[20:24]
+    for place in ORDER:
+        state = 0.9 * state + np.sin(state) * table[:, place]
+    return np.sum(state)
+
+
+def listed(x):
+    y = [0.0, 1]
+    for i in range(300):
+        y.append(x[i % 100] + 0.5 * y[-1] - 0.3 * y[-2])
+    return np.sum(np.array(y) ** 2)
+
+
+def seasonal(x):
+    y = [x[i] for i in range(6)]
+    for _ in range(400):
+        y.append(0.9 * y[-6] + 0.1 * np.sin(y[-1]))
+    return y[-1] + y[-3]
+
+
+PLAIN = [sine, chained, stacked, delayed, filled, differs, kahan, triangular, columns, listed, seasonal]
 
 
 def loops_of(function, *args):
@@ -148,6 +172,10 @@ def test_what_is_carried_is_found():
     tape = roll.run(yota.trace(delayed, X)[1])
     (region,) = [op.keyword("region") for op in tape.ops if op.regions]
     assert (region.carries, region.slices) == (3, 0)
+
+
+def test_a_list_that_begins_with_numbers_is_one_array():
+    assert len(roll.run(yota.trace(listed, X)[1]).ops) < 40
 
 
 def test_decisions_in_each_iteration_stay():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy as np
 
 from yota.ir.catalog import item_of, primitive
 from yota.ir.compact_recording import is_window
-from yota.ir.indexing import GATHER, Slice, pattern_shape
+from yota.ir.indexing import GATHER, Index, Slice, pattern_shape
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, TapeBuilder
 from yota.ir.types import TensorType, TupleType
-from yota.transform.rolling.iterations import LARGEST_STACK, Moved, Plan, Refused, Rolling, Row, Same
+from yota.transform.rolling.iterations import LARGEST_STACK, Moved, Plan, Refused, Rolling, Row, Same, is_behind_slice
 from yota.transform.rolling.periods import Integers
 
 _INT = np.dtype(np.int64)
@@ -74,7 +75,7 @@ class Looping:
         if op.access == AccessMap.READ and isinstance(operands[0], Same) and GATHER not in index:
             source = operands[0].variable
             key = source, tuple([int if isinstance(each, int) else each for each in index]), numbers.tobytes()
-            return self._row(key, type, lambda: self._read(op, source, numbers))
+            return self._row(key, type, lambda: self._read(number, op, source, numbers))
         if op.access == AccessMap.WRITE and self._only_writes(number, operands, numbers):
             row = self._operand(operands[1])
             shape = pattern_shape(index)
@@ -219,15 +220,25 @@ class Looping:
             self.inputs[key] = found
         return self.inputs[key]
 
-    def _read(self, op: Op, source: int, numbers: Integers) -> int:
+    def _read(self, number: int, op: Op, source: int, numbers: Integers) -> int:
         rolling = self.rolling
         variable = rolling[source]
         rolling.builder.location = op.location
         index, arrays, axis = rolling.entries(op, numbers)
+        if is_behind_slice(index):
+            if not self._is_line_of_elements(number, index):
+                raise Refused
+            variable, index, axis = rolling.turned(variable, 1, 0), (GATHER, index[0]), 0
         shape = rolling.type(variable).shape
         if index == tuple([Slice(0, extent) for extent in shape]):
             return rolling.turned(variable, axis, 0)
         return rolling.turned(rolling.emit("getitem", (variable, *arrays), {"index": index}), axis, 0)
+
+    def _is_line_of_elements(self, number: int, index: Index) -> bool:
+        """Whether an op reads a column of a matrix for elementwise ops alone: others may round by its strides."""
+        columns = [bisect_right(self.first, column) - 1 for column in self.readers.get(number, ())]
+        elementwise = all(self.ops[each].access == AccessMap.ELEMENTWISE for each in columns)
+        return len(index) == 2 and elementwise and not self.outside[:, number].any()
 
     def _emit_loop(self) -> None:
         rolling, body = self.rolling, self.body
@@ -317,6 +328,8 @@ class Looping:
     def _write(self, number: int, stacked: int) -> None:
         rolling, op = self.rolling, self.ops[number]
         index, arrays, axis = rolling.entries(op, self.written[number][1])
+        if is_behind_slice(index):
+            raise Refused
         first = self.plan.operands[self.first[number]]
         assert isinstance(first, Moved)
         operands = rolling[first.initial[0]], rolling.turned(stacked, 0, axis), *arrays

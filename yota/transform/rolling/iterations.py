@@ -16,8 +16,11 @@ from yota.optimize.rewrite import Rewriting
 from yota.transform.rolling.periods import Columns, Integers, Run
 
 _LONGEST_DELAY = 3
-"""How many iterations back an operand may come from."""
-
+"""How many iterations back an operand may come from, however few there are."""
+_CARRIED = 64
+"""Iterations for each one that an operand comes from further back: what is carried costs time in each of them."""
+_MOST_MOVED = 3
+"""How many iterations a loop may begin later, or earlier, than where the ops begin to repeat."""
 
 LARGEST_STACK = 2**26
 """Bytes of arrays that are copied into one, of which each trip reads a row."""
@@ -76,7 +79,7 @@ class Planner:
     def plan(self, run: Run, done: int) -> Plan | None:
         """What a run is as a loop, with iterations ahead of it where they fit; None if it cannot be one."""
         found = None
-        for dropped in range(_LONGEST_DELAY):
+        for dropped in range(_MOST_MOVED):
             trips = run.trips - dropped
             if trips < 2:
                 break
@@ -85,7 +88,7 @@ class Planner:
                 break
         if found is None:
             return None
-        for _ in range(_LONGEST_DELAY):
+        for _ in range(_MOST_MOVED):
             run = found.run
             start = run.start - run.period
             keys = self.columns.keys
@@ -121,7 +124,7 @@ class Planner:
             # From this iteration, or from one before it.
             delay = -(last // run.period)
             if (
-                delay > _LONGEST_DELAY
+                delay > max(_LONGEST_DELAY, run.trips // _CARRIED)
                 or (not delay and last >= place)
                 or (distances[delay:] != last).any()
                 or (positions[:delay] >= run.start).any()
@@ -130,7 +133,7 @@ class Planner:
             origin = last % run.period
             initial = tuple(variables[:delay].tolist())
             type = self.tape.types[self.tape.ops[run.start + origin].result]
-            fits = all(self._fits(each, type) for each in initial) and not isinstance(type, TupleType)
+            fits = all(fits_in(self.tape, each, type) for each in initial) and not isinstance(type, TupleType)
             return Moved(origin, delay, initial) if fits or not delay else None
         if (positions >= run.start).any():
             return None
@@ -156,9 +159,15 @@ class Planner:
         bits = first.tobytes()
         return all(isinstance(each, np.ndarray) and each.tobytes() == bits for each in values[1:])
 
-    def _fits(self, variable: int, type: TensorType) -> bool:
-        found = self.tape.types[variable]
-        return found == type or value_as(self.tape, variable, type) is not None
+
+def is_behind_slice(index: Index) -> bool:
+    """Whether the first gathered axis lies behind one that is sliced."""
+    return GATHER in index and any(isinstance(entry, Slice) for entry in index[: index.index(GATHER)])
+
+
+def fits_in(tape: Tape, variable: int, type: TensorType) -> bool:
+    """Whether a variable is of a type, or a Python number that gives way to it."""
+    return tape.types[variable] == type or value_as(tape, variable, type) is not None
 
 
 def value_as(tape: Tape, variable: int, type: TensorType) -> Any:
@@ -226,17 +235,18 @@ class Rolling(Rewriting):
                 runs[-1][1].append(row)
             else:
                 runs.append((stacked, [row if stacked >= 0 else operand]))
-        types = {self.tape.types[operand] for operand in op.operands}
+        kinds = {self.tape.types[operand] for operand in op.operands if operand in self.rows}
+        kind = kinds.pop()
+        fits = not kinds and kind.dtype == type.dtype and all(fits_in(self.tape, each, kind) for each in op.operands)
         # Along another axis the array would lie otherwise in memory, and its sums round otherwise.
-        if axis or len(runs) * 4 > len(op.operands) or len(types) > 1 or type.dtype != next(iter(types)).dtype:
+        if axis or len(runs) * 4 > len(op.operands) or not fits:
             self.copy(op)
             return
         for stacked, numbers in runs:
             if stacked >= 0:
                 parts.append(self.taken(stacked, np.array(numbers, np.int64)))
             else:
-                variable = self[numbers[0]]
-                parts.append(self.emit("reshape", (variable,), {"shape": (1, *self.type(variable).shape)}))
+                parts.append(self.emit("reshape", (self.initial(numbers[0], kind),), {"shape": (1, *kind.shape)}))
         found = parts[0] if len(parts) == 1 else self.emit("concatenate", parts, {"axis": 0})
         self.bind(op.result, found)
 
@@ -281,8 +291,6 @@ class Rolling(Rewriting):
             parts.append(found)
             arrays += made
         index = tuple(parts)
-        if arrays and any(isinstance(entry, Slice) for entry in parts[: parts.index(GATHER)]):
-            raise Refused
         return index, arrays, layout(index)[0] if arrays else axis
 
     def turned(self, variable: int, axis: int, to: int) -> int:
