@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from yota.tracing.forms import Trace, is_traced, np, original, records
+from yota.tracing.forms import Trace, is_traced, np, original, overwrite, records
 from yota.tracing.scipy.ndimage import CONSTANT, REFLECT, WRAP, padded
 
 
@@ -124,43 +124,19 @@ def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) ->
     return x if zi is None else (x, np.stack(states))
 
 
-def _applied(matrix: Any, x: Any) -> Any:
-    """A plain matrix applied to an array's first axis."""
-    rows = np.matmul(matrix, np.reshape(x, (x.shape[0], -1)))
-    return np.reshape(rows, (rows.shape[0], *x.shape[1:]))
-
-
-@records("scipy.signal", "savgol_filter")
-def _savgol(
-    trace: Trace,
-    x: Any,
-    window_length: int,
-    polyorder: int,
-    deriv: int,
-    delta: float,
-    axis: int,
-    mode: str,
-    cval: float,
+@records("scipy.signal._savitzky_golay", "_fit_edges_polyfit")
+def _fitted_ends(
+    trace: Trace, x: Any, window_length: int, polyorder: int, deriv: int, delta: Any, axis: int, y: Any
 ) -> Any:
-    module = sys.modules["scipy.signal"]
-    x = trace.traced(x)
-    weights = module.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
-    convolve = sys.modules["scipy.ndimage"].convolve1d
-    if mode != "interp":
-        return convolve(x, weights, axis, None, mode, cval)
-    if window_length > x.shape[axis]:
-        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
-    # At the ends a polynomial is fitted to the last window: what that does to each element of a window.
-    ends = module.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
-    half = window_length // 2
-    rows = np.moveaxis(x, axis, 0)
-    inner = np.moveaxis(convolve(x, weights, axis, None, "constant"), axis, 0)
-    parts = [
-        _applied(ends[:half], rows[:window_length]),
-        inner[half : len(rows) - half],
-        _applied(ends[window_length - half :], rows[len(rows) - window_length :]),
-    ]
-    return np.moveaxis(np.concatenate(parts), 0, axis).astype(x.dtype, copy=False)
+    """At the ends a polynomial is fitted to the last window: what that does to each element of a window."""
+    unit, half = np.eye(window_length), window_length // 2
+    fit = sys.modules["scipy.signal"].savgol_filter(unit, window_length, polyorder, deriv, delta, axis=0)
+    rows, inner = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
+    first = np.tensordot(fit[:half], rows[:window_length], axes=1)
+    last = np.tensordot(fit[window_length - half :], rows[len(rows) - window_length :], axes=1)
+    whole = np.concatenate([first, inner[half : len(rows) - half], last])
+    overwrite(y, np.moveaxis(whole, 0, axis).astype(y.dtype, copy=False))
+    return y
 
 
 @records("scipy.signal", "upfirdn")
