@@ -189,6 +189,9 @@ def test_the_zeta_function_left_and_right_of_its_pole(at: float) -> None:
 def test_complex_numbers() -> None:
     expression = (x + 2 * sympy.I) ** 2 * exp(sympy.I * x) + (-1) ** Rational(1, 3)
     close(yota.from_sympy(expression, x)(0.4 + 0.1j), complex(expression.subs(x, 0.4 + 0.1j).evalf(30)))
+    zeta = yota.lambdify(x, sympy.zeta(x))
+    for at in (2.5 + 0j, 0.5 + 60j):
+        close(zeta(at), complex(sympy.zeta(x).subs(x, at).evalf(30)))
 
 
 # -- conditions ----------------------------------------------------------------------------------------

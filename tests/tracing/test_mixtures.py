@@ -51,6 +51,18 @@ def test_by_all_parameters(number):
         )
 
 
+def test_the_zeta_function_of_complex_numbers():
+    both = yota.value_and_grad(lambda p: np.abs(special.zeta(p[0] + 1j * p[1])))
+    for s in (2.5 + 0.5j, 0.5 + 14j, -2 + 30j, 0.5 + 100j):
+        found, gradient = both(np.array([s.real, s.imag]))
+        exact, slope = complex(mpmath.zeta(s)), complex(mpmath.zeta(s, derivative=1))
+        assert found == pytest.approx(abs(exact), rel=1e-12)
+        expected = np.array([1, 1j]) * slope * np.conj(exact) / abs(exact)
+        np.testing.assert_allclose(gradient, expected.real, atol=1e-11 * abs(slope))
+    with pytest.raises(yota.errors.TracingError, match="an imaginary part above 184"):
+        both(np.array([0.5, 500.0]))
+
+
 def test_the_zeta_function_by_its_exponent():
     for s, q in ((2.3, 1.4), (1.2, 1.0), (9.0, 0.3)):
         found, gradient = yota.grad(special.zeta, s, q)

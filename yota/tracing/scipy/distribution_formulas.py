@@ -231,7 +231,7 @@ by_formula("_cauchy_ppf", lambda p, m, s: m - s * _cotangent(p))
 by_formula("_cauchy_isf", lambda p, m, s: m + s * _cotangent(p))
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-_TERMS = 12
+_TERMS, _MOST_TERMS = 12, 384
 
 
 @records("scipy.special", "zeta")
@@ -241,8 +241,10 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
     if trace.is_constant(trace.lift(s)):
         return trace.ruled("zeta", s, 1.0 if q is None else q)
     if q is None:
+        count = _terms(trace, s)
         # Riemann's functional equation, with Stirling's series for the gamma function.
-        left, t = s < -0.25, np.where(s < -0.25, 1 - s, 1.25)
+        left = np.real(s) < -0.25
+        t = np.where(left, 1 - s, 1.25)
         big, series = t + _TERMS, 0.0
         for order in range(6, 0, -1):
             series = series / (big * big) + _BERNOULLI[order - 1] / (2 * order * (2 * order - 1))
@@ -252,11 +254,11 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
         factor = 2 * np.sqrt(2 * np.pi) * np.cos(np.pi / 2 * t) * half / math.prod(t + k for k in range(_TERMS)) * half
         s = np.where(left, t, s)
         powers = [1.0]
-        for k in range(2, _TERMS + 2):
+        for k in range(2, count + 2):
             prime = next(each for each in range(2, k + 1) if k % each == 0)
             powers.append(np.exp(-math.log(k) * s) if prime == k else powers[prime - 1] * powers[k // prime - 1])
         *terms, power = powers
-        near, far = sum(reversed(terms)), 1.0 + _TERMS
+        near, far = sum(reversed(terms)), 1.0 + count
     else:
         q, low = trace.traced(q), np.arange(float(_TERMS))
         near, far = np.sum((q[..., None] + low) ** -s[..., None], axis=-1), q + _TERMS
@@ -267,6 +269,19 @@ def _zeta(trace: Trace, *args: Any, **keywords: Any) -> Any:
         total = total + number * term
         term = term * (s + 2 * order - 1) * (s + 2 * order) / ((2 * order + 1) * (2 * order + 2) * far * far)
     return total if q is not None else np.where(left, factor * total, total)
+
+
+def _terms(trace: Trace, s: Any) -> int:
+    """How many terms of the sum the exponents need, which may be complex; a guard keeps them as small."""
+    count, height = _TERMS, np.max(np.abs(np.imag(s)), initial=0.0)
+    while trace.varies(height) and not bool(1.5 * height <= count - _TERMS):
+        count *= 2
+        if count > _MOST_TERMS:
+            raise trace.refuse(
+                f"scipy.special.zeta of a traced complex number with an imaginary part above {_MOST_TERMS // 2 - 8}.",
+                "Give it a rule: yota.diffrule.",
+            )
+    return count
 
 
 @records("scipy.special", "zetac")
