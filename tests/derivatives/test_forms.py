@@ -13,6 +13,7 @@ import scipy.stats
 
 import yota
 from yota.run.derivatives import calling
+from yota.tracing.captured.checks import State
 
 X = np.array([0.5, 1.5, 2.5])
 V = np.array([1.0, -1.0, 2.0])
@@ -150,6 +151,15 @@ def test_large_arrays_are_not_kept_alive(monkeypatch):
         del data, f
     gc.collect()
     assert sum(each() is not None for each in kept) <= 4
+
+
+def test_a_call_of_a_known_function_looks_at_the_memory_of_none(monkeypatch):
+    data = np.ones(50)
+    f, other = (lambda x: np.sum(x) * np.sum(data)), (lambda x: np.sum(x) + np.sum(data))
+    yota.grad(other, X)
+    yota.grad(f, X)
+    monkeypatch.setattr(State, "owned", lambda self: pytest.fail("the arrays of a function are counted again"))
+    assert yota.grad(f, X)[1][0].tolist() == [50.0] * 3
 
 
 def test_functions_are_kept_up_to_a_number():
