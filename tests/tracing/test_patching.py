@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from yota.tracing import namespace
+import yota
+from yota.tracing import current, namespace
 from yota.tracing.patching import ABSENT, Patch, PatchGroup, enter, held_at, leave
 
 
@@ -78,3 +79,15 @@ def test_the_patches_of_numpy_are_applied_together():
         assert group.apply()
     finally:
         group.undo()
+
+
+def test_an_interrupt_within_a_context_manager_leaves_no_trace_behind():
+    def interrupted(x):
+        # As where a signal comes before the exit of a context manager has done anything.
+        current.innermost.stack.append(current.current())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        yota.value_and_grad(interrupted)(1.5)
+    assert current.current() is None
+    assert yota.value_and_grad(lambda x: x**2)(1.5) == (2.25, 3.0)

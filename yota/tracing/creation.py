@@ -284,6 +284,7 @@ numpy_call_vectorized: Any = np.vectorize.__call__
 numpy_require: Any = np.require
 numpy_fromiter, numpy_frompyfunc = np.fromiter, np.frompyfunc
 numpy_linspace: Any = np.linspace
+numpy_piecewise: Any = np.piecewise
 
 CREATION: dict[str, Callable[..., Any]] = {
     "array": _from_value("array", True),
@@ -301,6 +302,7 @@ CREATION: dict[str, Callable[..., Any]] = {
     "frompyfunc": _frompyfunc,
     "fromiter": _fromiter,
     "require": _require,
+    "piecewise": lambda trace, x, *args, **keywords: numpy_piecewise(trace.traced(x), *args, **keywords),
 }
 """Recorded forms by name in the numpy namespace; each takes the trace first."""
 

@@ -20,7 +20,7 @@ from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
 from yota.tracing.conversions import SHIFTS, FirstRun, Interpret, LongLoop, left, refusal
-from yota.tracing.current import current, entered
+from yota.tracing.current import current, entered, innermost
 from yota.tracing.from_source import Source, passes
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.library_calls import raised_by
@@ -282,7 +282,7 @@ def _run(
     naming: Callable[[Sequence[Any]], PatchedNames],
     source: Source,
 ) -> Recording:
-    around = current()
+    around, depth = current(), len(innermost.stack)
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
         # Generated code does not warn of infinities and NaNs either: they are in the results.
@@ -324,6 +324,8 @@ def _run(
             trace.rolls,
         )
     finally:
+        # An interrupt may have come between two steps of a context manager.
+        del innermost.stack[depth:]
         trace.finished = True
         # They know the arguments, which know the trace: without a cycle all is freed at once.
         trace.hold, trace.seen.begin = lambda: None, lambda found: None

@@ -447,6 +447,34 @@ def test_a_ufunc_takes_lists_of_traced_values(f):
     np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-8)
 
 
+GRID = np.array([[1.1, 2.0], [0.7, 3.0]])
+
+
+def added_in_place(x):
+    grid = GRID.copy()
+    grid += [x[0], x[1]]
+    grid *= [x[:2], x[2:]]
+    return np.sum(grid)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        added_in_place,
+        lambda x: np.sum(GRID @ [x[0], x[1]] * [1.0, 2.0]),
+        lambda x: np.sum((x[0], x[1]) @ GRID * [1.0, 2.0]),
+        lambda x: np.sum(GRID / [x[:2], x[2:]]),
+        lambda x: np.sum(np.where([x[0], x[1]] < GRID, x[2], x[3] ** 2)),
+        lambda x: np.sum(np.piecewise(GRID, [x[0] > GRID, x[0] <= GRID], [lambda v: v * x[1], x[2] ** 2])),
+    ],
+)
+def test_a_plain_array_meets_a_list_of_traced_values(f):
+    value, gradient = yota.value_and_grad(f)(X)
+    assert value == pytest.approx(f(X), rel=1e-14)
+    expected = [(f(X + step) - f(X - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-8)
+
+
 WEIGHTS = np.array([[1, 2, 0, 3], [0, 1, 4, 1]])
 LEVELS = np.array([0.2, 1.0, 3.0])
 

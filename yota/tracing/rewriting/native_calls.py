@@ -58,6 +58,12 @@ def _ufunc_operand(trace: Trace, value: Any) -> Any:
     return CREATION["array"](trace, value) if type(value) in (list, tuple) and is_traced(value) else value
 
 
+def as_operand(value: Any, other: Any) -> Any:
+    """``value`` for an operator whose ``other`` operand may be an array of NumPy's."""
+    trace = current() if isinstance(other, np.ndarray) else None
+    return value if trace is None else _ufunc_operand(trace, value)
+
+
 def _are_numbers(value: Any) -> bool:
     """Whether a list holds numbers, or lists of numbers: NumPy's functions take it as an array."""
     if type(value) not in (list, tuple):

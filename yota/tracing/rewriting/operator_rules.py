@@ -15,6 +15,7 @@ from yota.tracing.methods import is_traced
 from yota.tracing.rewriting.builtin import BUILT_IN
 from yota.tracing.rewriting.call_rules import call, method_of, ready, special
 from yota.tracing.rewriting.effects import IMMUTABLE, made, own_if_new, recorded_if_new, writes
+from yota.tracing.rewriting.native_calls import as_operand
 from yota.tracing.rewriting.rewriter import OPERATORS, SIGNS
 from yota.tracing.rewriting.rewritten import RULES, rule
 from yota.tracing.source_lines import is_library_file, rewritten
@@ -66,7 +67,7 @@ def _in_place(
         ready(left, right)
         if not isinstance(left, IMMUTABLE):
             writes(left)
-        return python(left, right)
+        return python(left, as_operand(right, left))
 
     return compute
 
@@ -79,7 +80,7 @@ def _either(name: str, reflected: str, python: Callable[[Any, Any], Any], left: 
     """The operator of one of the two operands, where that is written in Python; else Python's own way."""
     if not (_is_users(left, name) or _is_users(right, reflected)):
         ready(left, right)
-        return python(left, right)
+        return python(as_operand(left, right), as_operand(right, left))
     attempts = [(left, name, right), (right, reflected, left)]
     overrides = method_of(type(right), reflected) is not method_of(type(left), reflected)
     if type(right) is not type(left) and issubclass(type(right), type(left)) and overrides:
