@@ -8,7 +8,7 @@ import scipy.special
 from scipy import integrate, optimize
 
 import yota
-from yota.errors import StaleTapeError, TracingError
+from yota.errors import DifferentiationError, StaleTapeError, TracingError
 
 INTEGRALS = [
     # integrand, ends, the integral by its parameter in closed form, and the derivative of that
@@ -171,9 +171,35 @@ def test_what_does_not_converge_is_refused():
                 yota.grad(lambda a: integrate.quad(integrand, 0, 1, args=(a,))[0], a)  # noqa: B023
 
 
-def test_kinks_that_move():
-    gradient = yota.grad(lambda a: integrate.quad(lambda x: abs(x - a), 0, 1)[0], 0.3)[1]
-    assert gradient[0] == pytest.approx(-0.4, rel=1e-6)
+def kinked(a):
+    return integrate.quad(lambda x: abs(x - a), 0, 1)[0]
+
+
+def branching(a):
+    return integrate.quad(lambda x: a * x if x > a else x * x, 0, 1)[0]
+
+
+@pytest.mark.parametrize(("function", "slope"), [(kinked, 2 * 0.3 - 1), (branching, (1 - 0.3**2) / 2)])
+def test_a_kink_that_moves_leaves_no_second_derivative(function, slope):
+    assert yota.gradient(function)(0.3) == pytest.approx(slope, abs=1e-6)
+    with pytest.raises(DifferentiationError, match="split the integral there"):
+        yota.hessian(function)(0.3)
+
+
+def test_an_integral_that_is_split_at_its_kink_has_all_derivatives():
+    def split(a):
+        return sum(integrate.quad(lambda x: abs(x - a), *ends)[0] for ends in ((0, a), (a, 1)))
+
+    assert yota.hessian(split)(0.3) == pytest.approx(2.0, rel=1e-12)
+
+
+def test_a_jump_that_moves_is_refused():
+    with pytest.raises(TracingError, match="chooses them by a traced value"):
+        yota.gradient(lambda a: integrate.quad(lambda x: 1.0 if x > a else 2.0, 0, 1)[0])(0.3)
+    split = yota.gradient(
+        lambda a: sum(integrate.quad(lambda x: 1.0 if x > a else 2.0, *ends)[0] for ends in ((0, a), (a, 1)))
+    )
+    assert split(0.3) == pytest.approx(1.0, rel=1e-12)
 
 
 def test_limits_that_meet():

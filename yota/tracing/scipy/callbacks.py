@@ -13,6 +13,7 @@ from typing import Any
 from yota.tracing.current import entered
 from yota.tracing.forms import Trace, current, is_traced, is_tracer, np
 from yota.tracing.methods import transformed
+from yota.tracing.scipy.moving_branches import Branches
 
 
 class _Traced(Exception):
@@ -49,8 +50,15 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
             given, named = inside((args, tuple(keywords.values())), functools.partial(_if_called, trace))
             # What SciPy's function calls in turn leaves it to that function to be recorded.
             is_outermost, _probing.is_on = not _probing.is_on, True
+            branches = Branches(trace)
             try:
-                return original(_plain(trace, function), *given, **dict(zip(keywords, named, strict=True)))
+                found = original(_plain(trace, function), *given, **dict(zip(keywords, named, strict=True)))
+                if branches.differ():
+                    raise trace.refuse(
+                        f"what {original.__name__} calls gives plain numbers, and chooses them by a traced value.",
+                        "Split the range at that value, or write the function of it with NumPy's functions.",
+                    )
+                return found
             except _Traced:
                 if not is_outermost:
                     raise

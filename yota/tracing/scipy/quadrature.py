@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.tracing.forms import Trace, calls_back, is_tracer, np
+from yota.tracing.scipy import moving_branches
 from yota.tracing.scipy.callbacks import around, concrete_function
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -72,7 +73,8 @@ def _quad(
     ends = [a, *sorted(points if points is not None else ()), b]
     token = _depth.set(_depth.get() + 1)
     try:
-        found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
+        with moving_branches.integral(trace):
+            found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
     finally:
         _depth.reset(token)
     value = sum(value for value, _ in found)
@@ -97,11 +99,15 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     if all(is_finite) and bool(np.all(np.abs(b - a) <= _NARROW * np.abs(a))):
         # Where the old variable is rounded to an end, too much of the range would be left out.
         halves, cut = np.reshape((b - a) / 2, (*np.shape(b - a), 1)), 0.0
-        rows = _rows(Sampled(function)((a + b) / 2 + (b - a) / 2 * _column(_NODES, b - a)))
+        nodes = _NODES
+        with moving_branches.integrand(trace) as branches:
+            rows = _rows(Sampled(function)((a + b) / 2 + (b - a) / 2 * _column(nodes, b - a)))
     else:
         nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
-        values = _transformed(Sampled(function, plain.takes_arrays), nodes, *ends)
+        with moving_branches.integrand(trace) as branches:
+            values = _transformed(Sampled(function, plain.takes_arrays), nodes, *ends)
         rows, cut = _rows(values), abs(values[0]) + abs(values[-1])
+    moves = branches.move(nodes)
     size = np.sum(np.abs(halves) * (np.abs(rows) @ _WEIGHTS), axis=-1)
     rough = np.sum(np.abs(halves)[..., None] * np.abs(rows @ _FINEST), axis=(-2, -1)) + cut
     if not bool(np.all(rough <= _GUARDED * size + _negligible(size))):
@@ -109,7 +115,9 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     # QUADPACK's bound, from how much the last coefficients hold.
     size, rough = (np.asarray(number_of(each), float) for each in (size, rough))
     share = np.divide(200 * rough, size, out=np.zeros_like(rough), where=size != 0)
-    return np.sum(halves * (rows @ _WEIGHTS), axis=-1), float(np.max(size * np.minimum(_TOLERANCE, share**1.5)))
+    total = np.sum(halves * (rows @ _WEIGHTS), axis=-1)
+    total = trace.ruled("_with_kinks", total) if moves else total
+    return total, float(np.max(size * np.minimum(_TOLERANCE, share**1.5)))
 
 
 def _negligible(sizes: Any) -> Any:

@@ -1,0 +1,103 @@
+"""Branches of an integrand that move with the arguments: of a sum over nodes, the derivative loses what they add."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from yota.ir.tape import Op
+from yota.tracing.forms import Trace, np
+
+_SIDES = frozenset({"maximum", "minimum", "fmax", "fmin"})
+_STEPS = frozenset({"sign", "floor", "ceil", "rint", "trunc", "heaviside", "floor_divide"})
+_ENDS = 2.9
+"""Nodes whose new variable is larger lie at an end of the range."""
+
+
+class Branches:
+    """The branches that a trace records from here on."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._begin = _position(trace)
+        self.ranges: list[tuple[tuple[int, int], tuple[int, int], bool]] = []
+        """Where integrals within this one begin and end, which do not count, and their integrands, which do."""
+
+    def move(self, nodes: Any) -> bool:
+        """Whether a branch of an integrand lies between its ``nodes``, at a place that depends on an input."""
+        inner = np.abs(nodes) < _ENDS
+        return self.differ(inner) or any(
+            len(np.unique(found[inner][found[inner] != 0])) > 1
+            for found in map(self._side, self._counted(0))
+            if found is not None and len(found) == len(nodes)
+        )
+
+    def differ(self, inner: Any = None) -> bool:
+        """Whether a branch in the source goes both ways, at the ``inner`` nodes if it is come to once for each."""
+        taken: dict[Any, list[Any]] = defaultdict(list)
+        for guard in self._counted(1):
+            if guard.kind in ("bool", "int") and guard.location is not None:
+                taken[guard.location, guard.kind].append(guard.expected)
+        for key, ways in taken.items():
+            if inner is not None and len(ways) == len(inner):
+                taken[key] = [way for way, counts in zip(ways, inner, strict=True) if counts]
+        return any(len(set(ways)) > 1 for ways in taken.values())
+
+    def _counted(self, kind: int) -> list[Any]:
+        """The ops, or the guards, that the integrand has recorded."""
+        builder, begin = self._trace.builder, self._begin[kind]
+        recorded = (builder.ops, builder.guards)[kind][begin:]
+        counts = np.ones(len(recorded), bool)
+        for first, last, own in sorted(self.ranges, key=lambda each: (each[0][kind], -each[1][kind], each[2])):
+            counts[first[kind] - begin : last[kind] - begin] = own
+        return [each for each, counted in zip(recorded, counts, strict=True) if counted]
+
+    def _side(self, op: Op) -> Any:
+        """On which side of a kink or jump of an op each element is; None for ops without one, and for numbers."""
+        values = self._trace.values
+        if self._trace.is_constant(op.result):
+            return None
+        if op.name == "absolute":
+            found = np.sign(np.real(values[op.operands[0]]))
+        elif op.name in _SIDES:
+            found = np.sign(np.subtract(*(values[operand] for operand in op.operands)))
+        elif op.name in _STEPS or np.asarray(values[op.result]).dtype == bool:
+            found = values[op.result] + 1.0
+        else:
+            return None
+        return found if np.ndim(found) else None
+
+
+_around: contextvars.ContextVar[tuple[Branches, ...]] = contextvars.ContextVar("_around", default=())
+
+
+@contextlib.contextmanager
+def integral(trace: Trace) -> Iterator[None]:
+    """What is recorded here are no branches of the integrands around it."""
+    yield from _noted(trace, _around.get(), False)
+
+
+@contextlib.contextmanager
+def integrand(trace: Trace) -> Iterator[Branches]:
+    """The branches that are recorded here, also as those of the integrands around it."""
+    found, outer = Branches(trace), _around.get()
+    token = _around.set((*outer, found))
+    try:
+        for _ in _noted(trace, outer, True):
+            yield found
+    finally:
+        _around.reset(token)
+
+
+def _noted(trace: Trace, outer: tuple[Branches, ...], own: bool) -> Iterator[None]:
+    begin = _position(trace)
+    yield
+    for each in outer:
+        each.ranges.append((begin, _position(trace), own))
+
+
+def _position(trace: Trace) -> tuple[int, int]:
+    return len(trace.builder.ops), len(trace.builder.guards)
