@@ -58,7 +58,9 @@ class Region:
         """The extents in the number of trips and in the body."""
         yield from extents_in(self.trips)
         for tape in filter(None, (self.body, self.condition)):
-            yield from extents_in((*tape.types.values(), *(op.static for op in tape.ops)))
+            # Most types of a long body are those of numbers, and most ops have no keywords.
+            types = {id(each): each for each in tape.types.values() if each.shape}
+            yield from extents_in((*types.values(), *(op.static for op in tape.ops if op.static)))
 
     def with_extents(self, change: Callable[[Extent], int]) -> Region:
         """The region with ``change`` applied to its extents."""

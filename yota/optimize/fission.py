@@ -152,7 +152,9 @@ def split(rewriting: Rewriting, region: Region, operands: Sequence[int]) -> tupl
     for output, count in zip(body.outputs, counts, strict=True):
         outputs += made[output].operands if count else [output]
     builder.ops = [
-        replace(op, operands=tuple([same.get(operand, operand) for operand in op.operands]))
+        op
+        if same.keys().isdisjoint(op.operands)
+        else replace(op, operands=tuple([same.get(operand, operand) for operand in op.operands]))
         for op in body.ops
         if op.result not in same
     ]

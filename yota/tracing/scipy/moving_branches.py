@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from yota.ir.tape import Op
 from yota.tracing.forms import Trace, np
 
-_SIDES = frozenset({"maximum", "minimum", "fmax", "fmin"})
-_STEPS = frozenset({"sign", "floor", "ceil", "rint", "trunc", "heaviside", "floor_divide"})
+
+def _odd(function: Callable[..., Any], *operands: Any) -> Any:
+    return 2 * function(*operands) + 1
+
+
+_SIDES: dict[str, Callable[..., Any]] = {
+    "absolute": lambda x: np.sign(np.real(x)),
+    **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), lambda x, y: np.sign(np.subtract(x, y))),
+    **dict.fromkeys(("sign", "heaviside"), lambda x, *_: np.sign(x)),
+    **{name: functools.partial(_odd, getattr(np, name)) for name in ("floor", "ceil", "rint", "trunc", "floor_divide")},
+}
+"""What differs on the sides of a kink or jump, by the names of functions; 0 is on neither side."""
 _ENDS = 2.9
 """Nodes whose new variable is larger lie at an end of the range."""
 
@@ -57,15 +68,13 @@ class Branches:
 
     def _side(self, op: Op) -> Any:
         """On which side of a kink or jump of an op each element is; None for ops without one, and for numbers."""
-        values = self._trace.values
         if self._trace.is_constant(op.result):
             return None
-        if op.name == "absolute":
-            found = np.sign(np.real(values[op.operands[0]]))
-        elif op.name in _SIDES:
-            found = np.sign(np.subtract(*(values[operand] for operand in op.operands)))
-        elif op.name in _STEPS or np.asarray(values[op.result]).dtype == bool:
-            found = values[op.result] + 1.0
+        values, side = self._trace.values, _SIDES.get(op.name)
+        if side is not None:
+            found = side(*(values[operand] for operand in op.operands))
+        elif np.asarray(values[op.result]).dtype == bool:
+            found = values[op.result] + 1
         else:
             return None
         return found if np.ndim(found) else None
