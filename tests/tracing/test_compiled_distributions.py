@@ -35,6 +35,7 @@ CALLS = {
     "stats.skewnorm.entropy(k) * stats.tukeylambda.cdf(x - 1, 0.3 * k)": ("x", "k"),
     "stats.kappa4.ppf(q, 0.2 * k, k - 0.9)": ("q", "k"),
     "stats.irwinhall.pdf(x, [3, 4, 3], 0.1, k) * stats.irwinhall.cdf(3 * x, 7)": ("x", "k"),
+    "stats.norm.expect(lambda v: v**2 + np.sin(v), scale=k)": ("k",),
     "stats.irwinhall.sf(2 * x, 4) * stats.irwinhall.expect(np.sqrt, (5,), scale=k)": ("x", "k"),
 }
 """Arguments by call."""
