@@ -202,6 +202,13 @@ def test_a_jump_that_moves_is_refused():
     assert split(0.3) == pytest.approx(1.0, rel=1e-12)
 
 
+def test_a_branch_that_all_nodes_take_alike_is_a_guard():
+    def steps(a):
+        return a * integrate.quad(lambda x: x * sum([1.0 if a > k else 2.0 for k in (0.1, 0.2, 0.5)]), 0, 1)[0]
+
+    assert yota.value_and_grad(steps)(0.3) == pytest.approx((0.6, 2.0), rel=1e-12)
+
+
 def test_limits_that_meet():
     def area(b):
         return integrate.quad(lambda x: np.cos(x) * np.exp(b * x), 0.0, b)[0]

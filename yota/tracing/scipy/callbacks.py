@@ -52,8 +52,9 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
             is_outermost, _probing.is_on = not _probing.is_on, True
             branches = Branches(trace)
             try:
-                found = original(_plain(trace, function), *given, **dict(zip(keywords, named, strict=True)))
-                if branches.differ():
+                probe = _plain(trace, function, branches)
+                found = original(probe, *given, **dict(zip(keywords, named, strict=True)))
+                if branches.vary():
                     raise trace.refuse(
                         f"what {original.__name__} calls gives plain numbers, and chooses them by a traced value.",
                         "Split the range at that value, or write the function of it with NumPy's functions.",
@@ -86,8 +87,8 @@ def _if_called(trace: Trace, value: Any) -> Any:
     return _plain(trace, value) if callable(value) else value
 
 
-def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with plain values in the place of traced constants that it gives."""
+def _plain(trace: Trace, function: Callable[..., Any], branches: Branches | None = None) -> Callable[..., Any]:
+    """``function`` with plain values in the place of traced constants that it gives; ``branches`` note its calls."""
 
     def untraced(value: Any) -> Any:
         # Another function that is called back may run in a trace of its own.
@@ -97,6 +98,8 @@ def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function, assigned=(), updated=())
     def call(*args: Any, **keywords: Any) -> Any:
+        if branches is not None:
+            branches.calls.append(len(trace.builder.guards))
         return transformed(function(*args, **keywords), untraced)
 
     return call

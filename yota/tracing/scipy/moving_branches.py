@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from yota.ir.tape import Op
+from yota.ir.tape import Guard, Op
 from yota.tracing.forms import Trace, np
 
 
@@ -34,26 +35,37 @@ class Branches:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._begin = _position(trace)
+        self.calls: list[int] = []
+        """The number of guards before each call of a function."""
         self.ranges: list[tuple[tuple[int, int], tuple[int, int], bool]] = []
         """Where integrals within this one begin and end, which do not count, and their integrands, which do."""
+
+    def vary(self) -> bool:
+        """Whether ``calls`` of one function go different ways."""
+        guards = self._trace.builder.guards
+        ways = {
+            tuple([(guard.location, guard.expected) for guard in guards[begin:end] if _is_in_source(guard)])
+            for begin, end in itertools.pairwise([*self.calls, len(guards)])
+        }
+        return len(ways - {()}) > 1
 
     def move(self, nodes: Any) -> bool:
         """Whether a branch of an integrand lies between its ``nodes``, at a place that depends on an input."""
         inner = np.abs(nodes) < _ENDS
-        return self.differ(inner) or any(
+        return self._differ(inner) or any(
             len(np.unique(found[inner][found[inner] != 0])) > 1
             for found in map(self._side, self._counted(0))
             if found is not None and len(found) == len(nodes)
         )
 
-    def differ(self, inner: Any = None) -> bool:
+    def _differ(self, inner: Any) -> bool:
         """Whether a branch in the source goes both ways, at the ``inner`` nodes if it is come to once for each."""
         taken: dict[Any, list[Any]] = defaultdict(list)
         for guard in self._counted(1):
-            if guard.kind in ("bool", "int") and guard.location is not None:
+            if _is_in_source(guard):
                 taken[guard.location, guard.kind].append(guard.expected)
         for key, ways in taken.items():
-            if inner is not None and len(ways) == len(inner):
+            if len(ways) == len(inner):
                 taken[key] = [way for way, counts in zip(ways, inner, strict=True) if counts]
         return any(len(set(ways)) > 1 for ways in taken.values())
 
@@ -106,6 +118,10 @@ def _noted(trace: Trace, outer: tuple[Branches, ...], own: bool) -> Iterator[Non
     yield
     for each in outer:
         each.ranges.append((begin, _position(trace), own))
+
+
+def _is_in_source(guard: Guard) -> bool:
+    return guard.kind in ("bool", "int") and guard.location is not None
 
 
 def _position(trace: Trace) -> tuple[int, int]:
