@@ -179,7 +179,13 @@ def branching(a):
     return integrate.quad(lambda x: a * x if x > a else x * x, 0, 1)[0]
 
 
-@pytest.mark.parametrize(("function", "slope"), [(kinked, 2 * 0.3 - 1), (branching, (1 - 0.3**2) / 2)])
+def nested(a):
+    return integrate.quad(lambda x: integrate.quad(lambda y: abs(x - a) * y, 0, 1)[0], 0, 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"), [(kinked, 2 * 0.3 - 1), (branching, (1 - 0.3**2) / 2), (nested, 0.3 - 0.5)]
+)
 def test_a_kink_that_moves_leaves_no_second_derivative(function, slope):
     assert yota.gradient(function)(0.3) == pytest.approx(slope, abs=1e-6)
     with pytest.raises(DifferentiationError, match="split the integral there"):

@@ -34,7 +34,7 @@ class Branches:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._begin = _position(trace)
+        self.begin = _position(trace)
         self.calls: list[int] = []
         """The number of guards before each call of a function."""
         self.ranges: list[tuple[tuple[int, int], tuple[int, int], bool]] = []
@@ -71,7 +71,7 @@ class Branches:
 
     def _counted(self, kind: int) -> list[Any]:
         """The ops, or the guards, that the integrand has recorded."""
-        builder, begin = self._trace.builder, self._begin[kind]
+        builder, begin = self._trace.builder, self.begin[kind]
         recorded = (builder.ops, builder.guards)[kind][begin:]
         counts = np.ones(len(recorded), bool)
         for first, last, own in sorted(self.ranges, key=lambda each: (each[0][kind], -each[1][kind], each[2])):
@@ -92,32 +92,33 @@ class Branches:
         return found if np.ndim(found) else None
 
 
-_around: contextvars.ContextVar[tuple[Branches, ...]] = contextvars.ContextVar("_around", default=())
+_integrands: contextvars.ContextVar[tuple[Branches, ...]] = contextvars.ContextVar("_integrands", default=())
+"""Of the integrands that run now, the innermost last."""
 
 
 @contextlib.contextmanager
 def integral(trace: Trace) -> Iterator[None]:
     """What is recorded here are no branches of the integrands around it."""
-    yield from _noted(trace, _around.get(), False)
+    begin = _position(trace)
+    yield
+    _note(begin, _position(trace), own=False)
 
 
 @contextlib.contextmanager
 def integrand(trace: Trace) -> Iterator[Branches]:
     """The branches that are recorded here, also as those of the integrands around it."""
-    found, outer = Branches(trace), _around.get()
-    token = _around.set((*outer, found))
+    found = Branches(trace)
+    token = _integrands.set((*_integrands.get(), found))
     try:
-        for _ in _noted(trace, outer, True):
-            yield found
+        yield found
     finally:
-        _around.reset(token)
+        _integrands.reset(token)
+    _note(found.begin, _position(trace), own=True)
 
 
-def _noted(trace: Trace, outer: tuple[Branches, ...], own: bool) -> Iterator[None]:
-    begin = _position(trace)
-    yield
-    for each in outer:
-        each.ranges.append((begin, _position(trace), own))
+def _note(begin: tuple[int, int], end: tuple[int, int], *, own: bool) -> None:
+    for each in _integrands.get():
+        each.ranges.append((begin, end, own))
 
 
 def _is_in_source(guard: Guard) -> bool:
