@@ -28,17 +28,20 @@ _Improve: TypeAlias = Callable[[Tape, int | None], Tape]
 
 def run(tape: Tape, improve: _Improve, *, values: int | None = 1, moves: bool = True) -> Tape:
     """``tape`` with ``improve`` done to the bodies of its loops; without ``moves`` no computation leaves its place."""
-    if not any(op.regions for op in tape.ops):
+    loops = sum(bool(op.regions) for op in tape.ops)
+    if not loops:
         return tape
-    tape = trimmed(tape)
+    tape = trimmed(tape) if loops > 1 else tape
     return trimmed(_swept(tape, improve, protected(tape, values), moves=moves))
 
 
 def trimmed(tape: Tape) -> Tape:
     """``tape`` without what nobody reads of its loops; one loop may be the only reader of another."""
-    size = -1
-    while size != (size := sum(len(op.operands) for op in tape.ops if op.regions)):
+    sizes: list[int] = []
+    while sizes != (sizes := [len(op.operands) for op in tape.ops if op.regions]):
         tape = _swept(tape, lambda body, _: body, set(), moves=False)
+        if len(sizes) == 1:
+            break
     return tape
 
 

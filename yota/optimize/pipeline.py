@@ -61,17 +61,16 @@ def run(
         verify = checked
 
     def improve(body: Tape, values: int | None) -> Tape:
-        return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True, values=values)
+        return run(body, strict=strict, inlined=inlined, compiled=compiled, looped=True, once=True, values=values)
 
     tape = loops.run(tape, improve, values=values, moves=not strict)
     verified: Tape | None = None
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped, values=values):
-        if once and name == "scalarize" and scalarize.is_scalar(tape):
-            break
+        last = name == until or (once and name == "scalarize" and scalarize.is_scalar(tape))
         tape = rewrite(tape)
         if verify is not None and tape is not verified:
             verify(tape)
             verified = tape
-        if name == until:
+        if last:
             break
     return tape

@@ -54,6 +54,8 @@ def run(
         return tape
     if any(True for type in tape.types.values() for _ in extents_in(type.shape)):
         return tape
+    if is_scalar(tape) and not any(op.access == AccessMap.SCATTER for op in tape.ops):
+        return tape
     longest = max(_MOST_UNROLLED, _PER_OP * len(tape))
     if compiled:
         small = not FUNCTIONS.keys().isdisjoint(op.name for op in tape.ops)
@@ -77,12 +79,12 @@ def run(
 
 
 def is_scalar(tape: Tape) -> bool:
-    """Whether there is nothing to unroll: arrays are only read at one place, or stacked as outputs."""
+    """Whether there is nothing to unroll: arrays are only read at one place, or put together as outputs."""
     inputs, assembled = {entry.variable for entry in tape.inputs}, set(tape.outputs)
     for op in reversed(tape.ops):
         if op.result in assembled and op.access == AccessMap.RESHAPE:
             assembled.add(op.operands[0])
-        elif op.result in assembled and op.access == AccessMap.STACK:
+        elif op.result in assembled and op.access in _ASSEMBLED:
             if any(tape.types[operand].shape for operand in op.operands):
                 return False
         elif op.access == AccessMap.READ:
