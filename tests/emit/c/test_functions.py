@@ -7,9 +7,11 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
+import sympy
 
 import yota
 from tests.emit.compiled import compiled, needs_compiler
@@ -139,6 +141,26 @@ def test_functions_of_two_numbers(dtype: str) -> None:
             same(mine, theirs, 8, name not in EITHER_ZERO)
         except AssertionError as error:
             raise AssertionError(name) from error
+
+
+def test_powers_on_vectors() -> None:
+    draw = np.random.default_rng(0)
+    base = np.concatenate(
+        [draw.uniform(0.5, 2, 600), 10 ** draw.uniform(-300, 300, 400), 1 + 1e-5 * draw.normal(size=400)]
+    )
+    exponent = np.concatenate([draw.uniform(-3, 3, 600), draw.uniform(-1, 1, 400), 1e7 * draw.normal(size=400)])
+    function = yota.lambdify(sympy.symbols("x y"), sympy.sympify("x**y"), target="c")
+    found = function(base, exponent)
+    with mpmath.workdps(50):
+        right = list(map(mpmath.power, map(mpmath.mpf, base), map(mpmath.mpf, exponent)))
+        units = np.spacing(np.array(right, float))
+        error = [
+            abs(float((one - other) / unit)) for one, other, unit in zip(found, right, map(float, units), strict=True)
+        ]
+    own = b"power_of_others" in Path(native.build(function.source).__file__).read_bytes()
+    assert max(error) < (0.6 if own else 4)
+    ends = np.arange(-1080.0, 1024.0)
+    np.testing.assert_array_equal(function(np.full(ends.size, 2.0), ends), np.ldexp(1.0, ends.astype(int)))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

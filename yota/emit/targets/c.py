@@ -161,9 +161,11 @@ def _code(
     helpers: Sequence[KernelPlan] = (),
     tables: Sequence[str] = (),
 ) -> str:
+    functions = vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else ()
     plan = {
         "banner": in_comment(tape, entry, tape.types.__getitem__),
-        "functions": vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else (),
+        "functions": functions,
+        "vector_power": any(name == "pow" for _, name, _ in functions),
         "parts": parts(needs),
         "preludes": tuple(preludes(plans)),
         "complex": needs.complex,
