@@ -136,6 +136,18 @@ def test_more_steps_and_other_numbers_of_them():
         assert fg(w) == (pytest.approx(np.cos(2 * w), abs=1e-4), pytest.approx(-2 * np.sin(2 * w), abs=1e-2))
 
 
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+@pytest.mark.parametrize("times", [None, [0.5, 1.0]])
+def test_one_rate_is_that_of_all_states(method, times):
+    def last(k):
+        rate = lambda t, y: [k * y[0]]
+        return solve_ivp(rate, (0, 1), [1.0, 2.0], method, times, rtol=1e-8, atol=1e-10).y[1, -1]
+
+    for target in ("numpy", "c"):
+        found = yota.value_and_grad(last, target=target)(1.1)
+        assert found == (pytest.approx(last(1.1), rel=1e-13), pytest.approx(np.exp(1.1), rel=1e-6))
+
+
 def test_what_is_refused():
     with pytest.raises(DifferentiationError, match=r"solve_ivp at .*:\d+ failed.*Required step size is less"):
         yota.grad(lambda k: solve_ivp(lambda t, y: k * y**2, (0, 5), [1.0]).y[0, -1], 1.0)

@@ -166,7 +166,10 @@ def _slopes(tape: Tape, registry: Registry) -> Tape:
 
     It guides Newton's method only, and is zero where it is infinite or no number: SciPy refuses such matrices.
     """
-    found = jacobian(tape, registry, reverse, 1)
+    builder, state = tape.builder(), tape.types[tape.inputs[1].variable]
+    # SciPy broadcasts one rate to all states.
+    rate = builder.emit(primitive("broadcast_to"), tape.outputs, {"shape": state.shape})
+    found = jacobian(builder.finish([rate]), registry, reverse, 1)
     builder = found.builder()
     matrix = builder.emit(primitive("conjugate"), found.outputs)
     finite = builder.emit(primitive("isfinite"), (matrix,))

@@ -217,7 +217,8 @@ class ExplicitSteps(Steps):
             return None
         solver = self.method(at_numbers(functions[0]), t, y, last, vectorized=vectorized, **options)
         (branch,) = self._inner.functions[0].branches
-        given = [np.float64(t), solver.y, solver.f, np.float64(solver.h_abs), np.True_]
+        slope = np.broadcast_to(solver.f, solver.y.shape)
+        given = [np.float64(t), solver.y, slope, np.float64(solver.h_abs), np.True_]
         fixed = (last, solver.direction, solver.rtol, solver.atol, solver.max_step)
         given += [*(np.asarray(each, float)[()] for each in fixed), *(values[place] for place in branch.places)]
         if not self._made():

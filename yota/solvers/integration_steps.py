@@ -300,6 +300,6 @@ def rate_of(tape: Tape, type: TensorType, read: Sequence[Any]) -> Callable[..., 
 
     def rate(t: Any, y: Any) -> Any:
         (found,) = played(tape, [t, np.reshape(y, shape), *read])
-        return np.reshape(found, type.shape).astype(type.dtype)
+        return np.broadcast_to(np.ravel(found), type.shape).astype(type.dtype)
 
     return rate

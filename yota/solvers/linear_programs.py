@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.errors import DifferentiationError
 from yota.ir.callables import original
 from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Inner
@@ -38,14 +37,11 @@ class LinearProgram(Calling):
     numbers: dict[Path, int]
 
     def run(self, functions: Any, *others: Any) -> Solution:
-        """See `Host.run`.
-
-        Raises DifferentiationError if there is no solution.
-        """
+        """See `Host.run`."""
         whole = self.call.run(functions, *others)
-        if whole.x is None:
-            raise DifferentiationError(f"{self.name} found no solution: {whole.message}")
         found = solution_at(self.place, whole)
+        if whole.x is None:
+            return found
         prices = whole.ineqlin.marginals, whole.eqlin.marginals, whole.lower.marginals + whole.upper.marginals
         return replace(found, arrays=[*found.arrays, np.concatenate([whole.x, *prices])])
 

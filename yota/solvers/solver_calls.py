@@ -293,7 +293,8 @@ def solution_at(place: Path, whole: Any) -> Solution:
 def _parts(whole: Any, place: Path) -> tuple[dict[Path, Any], dict[Path, int], list[Path]]:
     """Numbers and arrays, the solution first; how it ended; and where other objects are."""
     known = dict(_leaves(whole))
-    arrays, ended, rest = {place: known.pop(place)}, {}, []
+    # A linear program without a solution has None there.
+    arrays, ended, rest = {place: known.pop(place)} if place in known else {}, {}, []
     for path, value in known.items():
         if path and path[-1] in _DECIDING and not np.ndim(value):
             ended[path] = int(value)
