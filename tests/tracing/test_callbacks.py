@@ -183,8 +183,13 @@ def nested(a):
     return integrate.quad(lambda x: integrate.quad(lambda y: abs(x - a) * y, 0, x)[0], 0, 1)[0]
 
 
+def touched(a):
+    return integrate.quad(lambda x: np.maximum(x - a, 0.0), 0, 1, points=[0.3])[0]
+
+
 @pytest.mark.parametrize(
-    ("function", "slope"), [(kinked, 2 * 0.3 - 1), (branching, (1 - 0.3**2) / 2), (nested, (2 * 0.3**3 - 1) / 6)]
+    ("function", "slope"),
+    [(kinked, 2 * 0.3 - 1), (branching, (1 - 0.3**2) / 2), (nested, (2 * 0.3**3 - 1) / 6), (touched, 0.3 - 1)],
 )
 def test_a_kink_that_moves_leaves_no_second_derivative(function, slope):
     assert yota.gradient(function)(0.3) == pytest.approx(slope, abs=1e-6)
@@ -206,6 +211,14 @@ def test_a_jump_that_moves_is_refused():
         lambda a: sum(integrate.quad(lambda x: 1.0 if x > a else 2.0, *ends)[0] for ends in ((0, a), (a, 1)))
     )
     assert split(0.3) == pytest.approx(1.0, rel=1e-12)
+    for jump in (lambda x, a: np.where(x > a, 1.0, 2.0), lambda x, a: a if x > a else 2.0 * a):
+        with pytest.raises(TracingError, match=r"jumps at 0\.3, one of points="):
+            yota.gradient(lambda a: integrate.quad(jump, 0, 1, args=(a,), points=[0.3])[0])(0.3)  # noqa: B023
+    at = yota.gradient(lambda a: integrate.quad(lambda x: np.where(x > a, 1.0, 2.0), 0, 1, points=[a])[0])
+    assert at(0.3) == pytest.approx(1.0, rel=1e-12)
+    # These stay where they are.
+    fixed = yota.hessian(lambda a: integrate.quad(lambda x: np.where(x > 0.3, 1, 2) * a**2, 0, 1, points=[0.3])[0])
+    assert fixed(0.3) == pytest.approx(2 * 1.3, rel=1e-12)
 
 
 def test_a_branch_that_all_nodes_take_alike_is_a_guard():

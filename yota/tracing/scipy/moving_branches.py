@@ -29,6 +29,14 @@ _ENDS = 2.9
 """Nodes whose new variable is larger lie at an end of the range."""
 
 
+Sides = dict[Any, set[Any]]
+
+
+def lie_between(*sides: Sides) -> bool:
+    """Whether a branch of an integrand lies between its nodes, or between those of two integrals that meet."""
+    return any(len(set().union(*(each.get(key, ()) for each in sides))) > 1 for key in sides[0])
+
+
 class Branches:
     """The branches that a trace records from here on."""
 
@@ -49,17 +57,17 @@ class Branches:
         }
         return len(ways - {()}) > 1
 
-    def move(self, nodes: Any) -> bool:
-        """Whether a branch of an integrand lies between its ``nodes``, at a place that depends on an input."""
+    def sides(self, nodes: Any) -> Sides:
+        """The sides of each branch of an integrand on which its ``nodes`` lie, if its place depends on an input."""
         inner = np.abs(nodes) < _ENDS
-        return self._differ(inner) or any(
-            len(np.unique(found[inner][found[inner] != 0])) > 1
-            for found in map(self._side, self._counted(0))
-            if found is not None and len(found) == len(nodes)
-        )
+        found = {key: set(ways) for key, ways in self._taken(inner).items()}
+        for number, side in enumerate(map(self._side, self._counted(0))):
+            if side is not None and len(side) == len(nodes):
+                found[number] = set(np.unique(side[inner][side[inner] != 0]).tolist())
+        return found
 
-    def _differ(self, inner: Any) -> bool:
-        """Whether a branch in the source goes both ways, at the ``inner`` nodes if it is come to once for each."""
+    def _taken(self, inner: Any) -> dict[Any, list[Any]]:
+        """The ways of each branch in the source, at the ``inner`` nodes if it is come to once for each."""
         taken: dict[Any, list[Any]] = defaultdict(list)
         for guard in self._counted(1):
             if _is_in_source(guard):
@@ -67,7 +75,7 @@ class Branches:
         for key, ways in taken.items():
             if len(ways) == len(inner):
                 taken[key] = [way for way, counts in zip(ways, inner, strict=True) if counts]
-        return any(len(set(ways)) > 1 for ways in taken.values())
+        return taken
 
     def _counted(self, kind: int) -> list[Any]:
         """The ops, or the guards, that the integrand has recorded."""

@@ -77,17 +77,36 @@ def _quad(
             found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
     finally:
         _depth.reset(token)
-    value = sum(value for value, _ in found)
-    return value.item() if np.size(value) == 1 and hasattr(value, "item") else value, sum(error for _, error in found)
+    value = sum(value for value, _, _ in found)
+    for point, (_, _, before), (_, _, after) in zip(ends[1:-1], found[:-1], found[1:], strict=True):
+        if not is_tracer(point) and moving_branches.lie_between(before, after):
+            value = _moved(trace, lambda x: func(x, *args), point, value)
+    error = sum(error for _, error, _ in found)
+    return value.item() if np.size(value) == 1 and hasattr(value, "item") else value, error
 
 
-def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
+def _moved(trace: Trace, function: Callable[[Any], Any], point: float, total: Any) -> Any:
+    """An integral over a branch that is at a plain ``point``, and moves away from it with the arguments."""
+    near = point + _NARROW * max(abs(point), 1.0) * np.array([-1.0, -0.1, 0.1, 1.0])
+    values = np.asarray(Sampled(concrete_function(trace, function))(near))
+    # A kink leaves less of a difference the closer both sides are.
+    wide, close = np.abs(values[3] - values[0]), np.abs(values[2] - values[1])
+    if np.any(close > np.maximum(wide / 2, 1e-12 * np.max(np.abs(values), axis=0))):
+        raise trace.refuse(
+            f"scipy.integrate.quad has an integrand that jumps at {point}, one of points=, and elsewhere for other "
+            "arguments: there is no derivative here.",
+            "Compute that point from the arguments.",
+        )
+    return trace.ruled("_with_kinks", total)
+
+
+def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float, moving_branches.Sides]:
     is_finite = [bool(np.all(np.isfinite(each))) for each in (a, b)]
     if bool(np.all(a == b)) and not (is_finite[0] and is_tracer(b - a)):
-        return 0.0, 0.0
+        return 0.0, 0.0, {}
     if not np.shape(b - a) and bool(a > b):
-        value, error = _between(trace, function, b, a)
-        return -value, error
+        value, *rest = _between(trace, function, b, a)
+        return -value, *rest
     ends = [each if fine else _infinity(each) for each, fine in zip((a, b), is_finite, strict=True)]
     plain = Sampled(concrete_function(trace, function))
     low, high = map(number_of, ends)
@@ -107,7 +126,7 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
         with moving_branches.integrand(trace) as branches:
             values = _transformed(Sampled(function, plain.takes_arrays), nodes, *ends)
         rows, cut = _rows(values), abs(values[0]) + abs(values[-1])
-    moves = branches.move(nodes)
+    sides = branches.sides(nodes)
     size = np.sum(np.abs(halves) * (np.abs(rows) @ _WEIGHTS), axis=-1)
     rough = np.sum(np.abs(halves)[..., None] * np.abs(rows @ _FINEST), axis=(-2, -1)) + cut
     if not bool(np.all(rough <= _GUARDED * size + _negligible(size))):
@@ -116,8 +135,8 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
     size, rough = (np.asarray(number_of(each), float) for each in (size, rough))
     share = np.divide(200 * rough, size, out=np.zeros_like(rough), where=size != 0)
     total = np.sum(halves * (rows @ _WEIGHTS), axis=-1)
-    total = trace.ruled("_with_kinks", total) if moves else total
-    return total, float(np.max(size * np.minimum(_TOLERANCE, share**1.5)))
+    total = trace.ruled("_with_kinks", total) if moving_branches.lie_between(sides) else total
+    return total, float(np.max(size * np.minimum(_TOLERANCE, share**1.5))), sides
 
 
 def _negligible(sizes: Any) -> Any:
