@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import pickle
 import threading
 import time
@@ -347,8 +348,10 @@ def test_products_with_hessians():
     for wrt in (0, "w", -3):
         found = hvp(loss, wrt, over=("X", "y"))(W, X, Y, V)
         np.testing.assert_allclose(found, DATA.T @ (curvature * (DATA @ V)), rtol=1e-11)
+    product = hvp(loss, over=("X", "y"))
+    assert str(inspect.signature(product)) == "(w, X, y, v, /)"
     with pytest.raises(ChunkError, match="direction has shape"):
-        hvp(loss, over=("X", "y"))(W, X, Y, V[:2])
+        product(W, X, Y, V[:2])
 
 
 def test_jacobians_stay_in_chunks():

@@ -109,6 +109,7 @@ NO_SLOPE = {"floor", "ceiling", "Heaviside", "KroneckerDelta", "ITE", "Not", "co
     sorted(
         {*FORMS}
         - {"ITE", "Not", "isnan", "isinf", "Inverse", "Trace", "Transpose", "Determinant"}
+        - {"Adjoint", "HadamardPower", "DiagMatrix", "DiagonalMatrix", "DiagonalOf"}
         - {each for each in FORMS if each.endswith("ty")}
     ),
 )
@@ -286,6 +287,50 @@ def test_matrix_symbols() -> None:
     close(yota.gradient(f)(a, b), yota.gradient(plain)(a), 11)
     g = yota.from_sympy(A + sympy.Identity(2) - sympy.hadamard_product(A, B), (A, B))
     close(g(a, b), a + np.eye(2) - a * b)
+
+
+CELLS = Matrix([[x, 1], [y, x * y]])
+MATRICES = {
+    "powers": sympy.HadamardPower(A, 3),
+    "adjoint": sympy.Adjoint(A) * B,
+    "blocks": sympy.BlockMatrix([[A, B], [B.T, sympy.Identity(2)]]),
+    "diagonal blocks": sympy.BlockDiagMatrix(A, B),
+    "kron": sympy.KroneckerProduct(A, B, A),
+    "ones": sympy.OneMatrix(2, 2) * A,
+    "part": sympy.MatrixSlice(A * B, (0, 2), (1, 2)),
+    "cells": A * CELLS + 2 * Matrix([[1, 2], [3, 4]]) * B,
+    "function of indices": sympy.FunctionMatrix(2, 2, sympy.Lambda((i, n), i + n * x)) * A,
+    "function": (A * B).applyfunc(sin),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices_are_sympys(name: str) -> None:
+    expression, a, b = MATRICES[name], np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.5, 1.0], [-1.0, 2.0]])
+    known = {A: Matrix(a), B: Matrix(b), x: 0.5, y: -2.0}
+    found = yota.from_sympy(expression, (A, B, x, y))
+    close(found(a, b, 0.5, -2.0), np.array(expression.subs(known).doit().as_explicit(), float), 12)
+    slope = yota.gradient(lambda a: np.sum(found(a, b, 0.5, -2.0) ** 2))(a)
+    sides = [np.sum(found(a + side * b, b, 0.5, -2.0) ** 2) for side in (1e-6, -1e-6)]
+    close(np.sum(slope * b), (sides[0] - sides[1]) / 2e-6, 6)
+
+
+def test_diagonals() -> None:
+    a, b = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.5], [2.0]])
+    column = MatrixSymbol("v", 2, 1)
+    expressions = sympy.DiagonalMatrix(A), sympy.DiagonalOf(A), sympy.DiagMatrix(column)
+    for found, wanted in zip(
+        yota.from_sympy(expressions, (A, column))(a, b), ([[1, 0], [0, 5]], [[1], [5]], [[0.5, 0], [0, 2]]), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_products_with_matrices_of_arrays_are_refused() -> None:
+    f = yota.from_sympy(sympy.Trace(CELLS * A), (x, y, A))
+    points, a = np.array([1.0, 2.0]), np.eye(2)
+    with pytest.raises(ArgumentError, match="map the function over points"):
+        f(points, 2.0, a)
+    close(yota.batch(f, in_axes=(0, None, None))(points, 2.0, a), [3.0, 6.0])
 
 
 def test_matrices_of_expressions() -> None:

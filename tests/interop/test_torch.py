@@ -245,6 +245,18 @@ def test_results_and_arguments_keep_to_themselves() -> None:
 
 
 def test_where_a_primitive_cannot_go() -> None:
+    dropped = torch.nn.Sequential(network(), torch.nn.Dropout())
+    f = primitive(dropped)
+    slope = yota.gradient(lambda x: np.sum(f(x)))
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match=r"Sequential draws random numbers, .* module\.eval\(\)"):
+            slope(X)
+    dropped.eval()
+    slope(X)
+    dropped.train()
+    for call in (f, slope):
+        with pytest.raises(ArgumentError, match="draws random numbers"):
+            call(X)
     f = primitive(network())
     with pytest.raises(ArgumentError, match=r"Sequential of PyTorch raised for float32\[3\]: .* same dtype"):
         yota.gradient(lambda x: np.sum(f(x)))(X.astype(np.float32))

@@ -79,8 +79,7 @@ def hvp(
         found = f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
     else:
         found = caller(form_of(HessianProducts, f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
-    with contextlib.suppress(TypeError, ValueError):
-        found.__signature__ = _with_direction(inspect.signature(f))  # type: ignore[attr-defined]
+    sign_with_direction(found, f)
     return found
 
 
@@ -144,8 +143,13 @@ class HessianProducts(Differentiated):
         return layout.shaped(gradient.leaves, outputs)
 
 
+def sign_with_direction(found: Any, f: Callable[..., Any]) -> None:
+    """Give ``found`` the signature of ``f`` with the direction as its last positional parameter, if ``f`` has one."""
+    with contextlib.suppress(TypeError, ValueError):
+        found.__signature__ = _with_direction(inspect.signature(f))
+
+
 def _with_direction(signature: inspect.Signature) -> inspect.Signature:
-    """``signature`` with the direction as its last positional parameter."""
     kind = inspect.Parameter.POSITIONAL_ONLY
     own = [*signature.parameters.values()]
     if any(each.kind is each.VAR_POSITIONAL for each in own):

@@ -10,6 +10,7 @@ import numpy as np
 from yota.api import gradients
 from yota.api.batch import batch
 from yota.api.jacobians import jacobian as matrix
+from yota.api.products import sign_with_direction
 from yota.distributed.chunks import aligned, described, taken
 from yota.distributed.mapped import mapped_over
 from yota.distributed.summed import Over, Summed, refuse
@@ -125,7 +126,9 @@ def hvp(
     # A negative position counts the loss's own arguments, without the direction.
     by = place - 1 if place < 0 else place
     recipe = hvp, (loss, wrt), options
-    return Summed(recipe, along, by, "Hessian times a vector", strict=False, with_value=False, **options)
+    found = Summed(recipe, along, by, "Hessian times a vector", strict=False, with_value=False, **options)
+    sign_with_direction(found, loss)
+    return found
 
 
 def jacobian(

@@ -28,7 +28,7 @@ CHAINS = {
     "And": "logical_and",
     "Or": "logical_or",
     "Xor": "logical_xor",
-} | {"MatAdd": "add", "HadamardProduct": "multiply"}
+} | {"MatAdd": "add", "HadamardProduct": "multiply", "KroneckerProduct": "kron"}
 MOST_POWER = 64
 
 

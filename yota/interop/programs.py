@@ -194,6 +194,15 @@ class _Run:
             return np.zeros(shape)
         return np.stack([np.broadcast_to(each, common) for each in values]).reshape(*shape, *common)
 
+    def matrix_of_numbers(self, *values: Any, shape: tuple[int, ...]) -> Any:
+        """An array of these elements, for operations on matrices."""
+        if any(map(np.ndim, values)):
+            raise ArgumentError(
+                "an element of a matrix that the formula computes with is an array; map the function over points: "
+                "yota.batch(f)"
+            )
+        return self.matrix(*values, shape=shape)
+
 
 @functools.cache
 def _riemann() -> Callable[..., Any]:
@@ -204,7 +213,7 @@ def _riemann() -> Callable[..., Any]:
 
 
 _SPECIAL: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(_Run, name) for name in ("index", "over", "element", "matrix")},
+    **{name: getattr(_Run, name) for name in ("index", "over", "element", "matrix", "matrix_of_numbers")},
     "list": lambda run, *values: [*values],
     "tuple": lambda run, *values: values,
     "transposed": lambda run, a: np.swapaxes(a, -1, -2),
@@ -212,6 +221,13 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
     "trace": lambda run, a: np.trace(a, axis1=-2, axis2=-1),
     "eye": lambda run, n: np.eye(n),
     "zeros": lambda run, m, n: np.zeros((m, n)),
+    "ones": lambda run, m, n: np.ones((m, n)),
+    "block": lambda run, *parts, columns: np.block([[*row] for row in zip(*[iter(parts)] * columns, strict=True)]),
+    "part": lambda run, a, rows, columns: a[slice(*rows), slice(*columns)],
+    "kron": lambda run, a, b: np.kron(a, b),
+    "diagonal": lambda run, a: np.diagonal(a)[:, np.newaxis],
+    "diagonal_matrix": lambda run, a: np.diag(np.ravel(a)),
+    "only_diagonal": lambda run, a: np.where(np.eye(*a.shape), a, 0.0),
     "riemann": lambda run, s: _riemann()(s),
 }
 """Functions in addition to the primitives of rules."""

@@ -206,6 +206,35 @@ class ProgramReader(Steps, Reader):
     def _ZeroMatrix(self, expression: Any) -> Expression:  # noqa: N802
         return self.call("zeros", *map(self._counted, expression.shape))
 
+    def _MatrixBase(self, expression: Any) -> Expression:  # noqa: N802
+        made = self._cells(expression, "matrix_of_numbers")
+        return self.call(made.function, *made.arguments, shape=tuple(expression.shape))
+
+    def _OneMatrix(self, expression: Any) -> Expression:  # noqa: N802
+        return self.call("ones", *map(self._counted, expression.shape))
+
+    def _BlockMatrix(self, expression: Any) -> Expression:  # noqa: N802
+        blocks = expression.blocks
+        return self.call("block", *map(self.read, blocks.flat()), columns=blocks.cols)
+
+    def _MatrixSlice(self, expression: Any) -> Expression:  # noqa: N802
+        slices = (expression.rowslice, expression.colslice)
+        if not all(each.is_Integer for each in sympy.flatten(slices)):
+            raise self._refusal(expression)
+        rows, columns = (tuple(map(int, each)) for each in slices)
+        return self.call("part", self.read(expression.parent), rows=rows, columns=columns)
+
+    def _FunctionMatrix(self, expression: Any) -> Expression:  # noqa: N802
+        if not all(each.is_Integer for each in expression.shape):
+            raise self._refusal(expression)
+        return self.read(expression.as_explicit())
+
+    def _ElementwiseApplyFunction(self, expression: Any) -> Expression:  # noqa: N802
+        symbol, inner = sympy.Dummy(), self.read(expression.expr)
+        assert isinstance(inner, Name)
+        self.names[symbol] = inner.id
+        return self.read(expression.function(symbol))
+
     def _Derivative(self, expression: Any) -> Expression:  # noqa: N802
         done = expression.doit()
         if done == expression:
@@ -223,14 +252,17 @@ class ProgramReader(Steps, Reader):
         self.counted |= counted
         return found
 
+    def _cells(self, expression: Any, function: str) -> Call:
+        parts = tuple(self.read(sympy.sympify(each)) for each in sympy.flatten(expression))
+        return Call(function, parts, (("shape", Literal(tuple(expression.shape))),))
+
     def result(self, expression: Any) -> Expression:
         """A result, possibly a structure."""
         if isinstance(expression, (list, tuple, sympy.Tuple)):
             kind = "list" if isinstance(expression, list) else "tuple"
             return Call(kind, tuple(map(self.result, expression)))
         if isinstance(expression, (sympy.MatrixBase, sympy.NDimArray)):
-            parts = tuple(self.read(sympy.sympify(each)) for each in sympy.flatten(expression))
-            return Call("matrix", parts, (("shape", Literal(tuple(expression.shape))),))
+            return self._cells(expression, "matrix")
         if isinstance(expression, str):
             return self._text(expression)
         if isinstance(expression, (dict, set)) or not isinstance(expression, (sympy.Basic, int, float, complex)):

@@ -270,7 +270,7 @@ def primitive(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> yota.gradient(lambda x: np.sum(softplus(x) ** 2))(np.array([0.0, 1.0])).round(2)
     array([0.69, 1.92])
     """
-    return hosted(function_of(f), _Library())
+    return hosted(function_of(f), _Library(f))
 
 
 class _Library:
@@ -279,9 +279,23 @@ class _Library:
     name = "PyTorch"
     trees = optree
 
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self._of = f
+        self._modes: set[Any] = set()
+
     def run(self, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        mode = getattr(self._of, "training", None)
+        # To read the state of the generator takes as long as a small network: it is read once in each mode.
+        before = None if mode in self._modes else torch.get_rng_state()
         with torch.no_grad():
             found = function(*map(_shared, arrays))
+        if before is not None:
+            if not torch.equal(before, torch.get_rng_state()):
+                raise ArgumentError(
+                    f"{name_of(self._of)} draws random numbers, so that its derivative is that of another function; "
+                    "switch a module to module.eval(), or pass what is random as an argument"
+                )
+            self._modes.add(mode)
         return np.array(found.detach().resolve_conj().resolve_neg().numpy())
 
     def vjp(self, function: Callable[..., Any], operands: Any) -> Any:
