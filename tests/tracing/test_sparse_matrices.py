@@ -50,6 +50,43 @@ def test_products_with_constant_matrices(form):
     check(f, X)
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_constant_matrices_times_traced_numbers(form):
+    array, matrix = A.asformat(form), sp.csr_matrix(A).asformat(form)
+
+    def f(x):
+        a, m = array * x[0], matrix * x[1]
+        parts = [a + array.T * x[2], a @ a, -a, a / x[3], a.diagonal(1), a.sum(axis=0), m.tocsr().power(2), m.tocoo()]
+        return sum(map(size, parts)) + m.sum() + a.mean()
+
+    check(f, X)
+
+
+@pytest.mark.parametrize("form", ["lil", "dok"])
+def test_matrices_that_are_filled_element_by_element(form):
+    def f(x):
+        m = sp.csr_array(N, dtype=x.dtype).asformat(form)
+        for k in range(5):
+            for i, j, sign in ((k, k, 1), (k + 1, k + 1, 1), (k, k + 1, -1), (k + 1, k, -1)):
+                m[i, j] = m[i, j] + sign * x[k]
+        m[5, :3], m[[0, 1], [4, 5]], m[-1, -1] = x[:3], x[5], x[1]
+        m[[2, 4], 3:5] = np.outer(x[:2], x[2:4])
+        return size(m.tocsr()) + size(m[1:3]) + m[2, -3] + size((A * x[0])[:, [3, 1]])
+
+    check(f, X)
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity")
+def test_new_elements_of_compressed_matrices_are_refused():
+    def f(x):
+        m = sp.csr_array(N)
+        m[1, 4] = x[0]
+        return m.sum()
+
+    with pytest.raises(TracingError, match="Use a lil_array"):
+        yota.gradient(f)(X)
+
+
 def test_parts_of_constant_matrices():
     def f(x):
         parts = [(2 * A - A / 3).dot(x), x * sp.csr_matrix(A), A[2:] @ x, A[1] @ x, A[:, [3, 1]] @ x[:2]]

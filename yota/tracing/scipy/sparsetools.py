@@ -5,6 +5,7 @@ The pattern of a matrix is plain. A kernel that moves numbers runs on their posi
 
 from __future__ import annotations
 
+import bisect
 import sys
 from typing import Any
 
@@ -103,6 +104,24 @@ def _moving(name: str, trace: Trace, *args: Any) -> Any:
     return found
 
 
+_PLACES = {"csr_column_index1": (6, 7), "csr_sample_offsets": (7,)}
+"""Places of the whole numbers that a kernel writes, which are traced ones where whole numbers are recorded."""
+
+
+@records(MODULE, *_PLACES, named=True)
+def _of_places(name: str, trace: Trace, *args: Any) -> Any:
+    outputs = _PLACES[name]
+    given = [
+        np.array(pattern(trace, each, place not in outputs)) if np.ndim(each) else each
+        for place, each in enumerate(args)
+    ]
+    with paused():
+        found = kernel(name)(*given)
+    for place in outputs:
+        put(args[place], given[place])
+    return found
+
+
 @records(MODULE, "expandptr")
 def _expand(trace: Trace, count: int, pointers: Any, rows: Any) -> None:
     """The new array of rows is a traced one where whole numbers are recorded."""
@@ -152,3 +171,77 @@ def _times_dense(trace: Trace, self: Any, other: Any) -> Any:
     """SciPy multiplies a copy of the numbers in place."""
     plain = original(sys.modules["scipy.sparse._dia"]._dia_base.multiply)
     return plain(self if is_traced(self.data) else self._with_data(trace.traced(self.data).copy()), other)
+
+
+@records("scipy.sparse._dia", "_dia_base.sum")
+def _sum_of_diagonals(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
+    return self.tocsr().sum(*args, **keywords)
+
+
+@records("scipy.sparse._bsr", "_bsr_base.diagonal")
+def _diagonal_of_blocks(trace: Trace, self: Any, k: int = 0) -> Any:
+    return self.tocsr().diagonal(k)
+
+
+@records("scipy.sparse._dia", "_dia_base._matmul_sparse")
+@records("scipy.sparse._bsr", "_bsr_base._matmul_sparse")
+def _product_of_rows(trace: Trace, self: Any, other: Any) -> Any:
+    found = self.tocsr() @ other.tocsr()
+    if self.format == "bsr":
+        return found.tobsr((self.blocksize[0], getattr(other, "blocksize", (1, 1))[1]))
+    return found.asformat("dia" if other.format == "dia" else "csr")
+
+
+@records("scipy.sparse._compressed", "_cs_matrix._insert_many")
+def _insert(trace: Trace, self: Any, *args: Any) -> Any:
+    raise trace.unrecorded("a new element of a matrix in compressed form", "Use a lil_array, and its tocsr().")
+
+
+@records("scipy.sparse._lil", "_lil_base.tocsr")
+def _to_compressed_rows(trace: Trace, self: Any, copy: bool = False) -> Any:
+    pointers = np.cumsum([0, *map(len, self.rows)])
+    columns, values = ([each for row in rows for each in row] for rows in (self.rows, self.data))
+    return self._csr_container((trace.traced(values), columns, pointers), shape=self.shape)
+
+
+@records("scipy.sparse._dok", "_dok_base.tocoo", always=True)
+def _to_coordinates(trace: Trace, self: Any, copy: bool = False) -> Any:
+    values = list(self.values())
+    if not is_traced(values):
+        return original(sys.modules["scipy.sparse._dok"]._dok_base.tocoo)(self, copy)
+    places = np.reshape(list(self.keys()), (-1, self.ndim))
+    return self._coo_container((trace.traced(values), tuple(places.T)), shape=self.shape)
+
+
+@records("scipy.sparse._base", "_spbase.sum", always=True)
+def _sum(trace: Trace, self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """SciPy makes a matrix of NumPy's, or multiplies by one, on the way."""
+    is_plain = not is_traced(list(self.values()) if self.format == "dok" else self.data)
+    if is_plain or self.ndim > 2 or (axis is not None and self.format in ("csr", "csc")):
+        return original(sys.modules["scipy.sparse._base"]._spbase.sum)(self, axis, dtype, out)
+    rows = self.tocsr()
+    return np.sum(rows.data, dtype=dtype, out=out) if axis is None else rows.sum(axis, dtype, out)
+
+
+@records("scipy.sparse._lil", "_lil_base._get_intXint")
+def _element(trace: Trace, self: Any, row: int, col: int) -> Any:
+    columns, column = self.rows[row], range(self.shape[1])[col]
+    return self.data[row][columns.index(column)] if column in columns else self.dtype.type(0)
+
+
+@records("scipy.sparse._lil", "_lil_base.__setitem__")
+def _set_elements(trace: Trace, self: Any, key: Any, x: Any) -> None:
+    is_mask = getattr(key, "ndim", 1) == 2
+    key = np.nonzero(key) if is_mask else key if isinstance(key, tuple) else (key, slice(None))
+    rows, columns = (np.arange(size)[each] for size, each in zip(self.shape, key, strict=True))
+    if rows.ndim == columns.ndim == 1 and any(isinstance(each, slice) for each in key):
+        rows = rows[:, None]
+    rows, columns = np.broadcast_arrays(rows, columns)
+    values = np.broadcast_to(x.toarray() if hasattr(x, "toarray") else trace.traced(x), rows.shape)
+    for place in np.ndindex(rows.shape):
+        row, column = int(rows[place]), int(columns[place])
+        known, at = self.rows[row], bisect.bisect_left(self.rows[row], column)
+        if known[at : at + 1] != [column]:
+            known.insert(at, column)
+            self.data[row].insert(at, None)
+        self.data[row][at] = values[place]
