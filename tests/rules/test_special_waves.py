@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -174,10 +175,50 @@ def test_a_shape_at_the_ends():
     assert np.all(g[0] <= 0) and g[0][0] == 0
 
 
-def test_a_shape_in_a_standalone_module():
-    text = str(yota.generate(lambda a: sc.gammainc(a, 1.3), (2.5,), name="shape"))
+def test_shapes_in_a_standalone_module():
+    def shape(p):
+        return sc.gammainc(p[0], 1.3) + sc.betainc(p[0], p[1], 0.4)
+
+    text = str(yota.generate(shape, (np.array([2.5, 1.5]),), with_=("gradient", "hessian"), name="shape"))
     assert "yota.ir" not in text
-    assert loaded(text).shape_gradient(2.5) == yota.gradient(lambda a: sc.gammainc(a, 1.3))(2.5)
+    module, p = loaded(text), np.array([2.5, 1.5])
+    np.testing.assert_allclose(module.shape_gradient(p), yota.gradient(shape)(p), rtol=1e-13)
+    np.testing.assert_allclose(module.shape_hessian(p), yota.hessian(shape)(p), rtol=1e-13)
+
+
+def _ratio(mp, a, b, x):
+    return mp.betainc(a, b, 0, x, regularized=True)
+
+
+@pytest.mark.parametrize(
+    ("ufunc", "exact", "point"),
+    [
+        *[
+            (sc.gammainc, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), each)
+            for each in [(0.3, 1e-4), (36.0, 8.4), (2.5, 2.2), (80.0, 157.0)]
+        ],
+        *[
+            (sc.betainc, _ratio, each)
+            for each in [(0.6, 92.0, 0.19), (35.0, 0.4, 0.02), (2.5, 3.5, 0.4), (64.0, 0.87, 0.9999999)]
+        ],
+        (sc.fdtr, lambda mp, a, b, x: _ratio(mp, a / 2, b / 2, a * x / (a * x + b)), (3.0, 7.0, 1.3)),
+        (sc.stdtr, lambda mp, v, t: 1 - _ratio(mp, v / 2, mp.mpf(0.5), v / (v + t * t)) / 2, (3.0, 1.7)),
+    ],
+)
+def test_second_derivatives_by_shapes_in_fifty_digits(ufunc, exact, point):
+    found = yota.hessian(lambda p: ufunc(*[p[k] for k in range(len(point))]))(np.array(point))
+    with mpmath.workdps(50):
+        for k in range(len(point)):
+            for j in range(k + 1):
+                orders = [int(n == k) + int(n == j) for n in range(len(point))]
+                known = float(mpmath.diff(lambda *given: exact(mpmath.mp, *given), point, tuple(orders)))
+                assert found[k, j] == pytest.approx(known, rel=1e-12)
+                assert found[j, k] == pytest.approx(known, rel=1e-12)
+
+
+def test_third_derivatives_by_shapes_are_refused():
+    with pytest.raises(DifferentiationError, match="the third derivative of an incomplete function by its shapes"):
+        yota.grad(yota.gradient(yota.gradient(lambda a: sc.gammainc(a, 1.3))), 2.5)
 
 
 @pytest.mark.parametrize(("name", "parameter"), [("pbdv", 0), ("mathieu_cem", 1), ("obl_rad2", 3), ("bdtrik", 0)])

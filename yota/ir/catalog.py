@@ -56,7 +56,8 @@ _EXPANDED: dict[str, Callable[..., Any]] = {"stop_gradient": lambda emitter, ope
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (astype, stop_gradient, np.where, np.real, np.imag, np.sinc)},
     **{f"_{each.__name__}": each for each in (orders.bessel_order, orders.hankel_order)},
-    **{f"_{each.__name__}": each for each in (incomplete.beta_order, incomplete.gamma_order)},
+    **{f"_{each.__name__}": each for each in (incomplete.gamma_order, incomplete.gamma_curvature)},
+    **{f"_{each.__name__}": each for each in (incomplete.beta_order, incomplete.beta_curvature, incomplete.beta_mixed)},
     **{f"_{each.__name__}": each for each in (integrals.carlson, integrals.hurwitz)},
 }
 _TENSOR: dict[str, Callable[..., Any]] = {

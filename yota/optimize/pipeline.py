@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Rewrite, Tape
 from yota.ir.verify import is_on
 from yota.ir.verify import verify as checked
@@ -66,11 +67,12 @@ def run(
     tape = loops.run(tape, improve, values=values, moves=not strict)
     verified: Tape | None = None
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled, looped=looped, values=values):
-        last = name == until or (once and name == "scalarize" and scalarize.is_scalar(tape))
-        tape = rewrite(tape)
+        scalar = once and name == "scalarize" and scalarize.is_scalar(tape)
+        if not scalar or any(op.access == AccessMap.SCATTER for op in tape.ops):
+            tape = rewrite(tape)
         if verify is not None and tape is not verified:
             verify(tape)
             verified = tape
-        if last:
+        if scalar or name == until:
             break
     return tape

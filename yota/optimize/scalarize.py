@@ -54,8 +54,6 @@ def run(
         return tape
     if any(True for type in tape.types.values() for _ in extents_in(type.shape)):
         return tape
-    if is_scalar(tape) and not any(op.access == AccessMap.SCATTER for op in tape.ops):
-        return tape
     longest = max(_MOST_UNROLLED, _PER_OP * len(tape))
     if compiled:
         small = not FUNCTIONS.keys().isdisjoint(op.name for op in tape.ops)

@@ -54,13 +54,18 @@ def is_own(function: object) -> bool:
 
 
 def borrowed(text: str) -> list[str]:
-    """The definitions of yota's own functions that ``text`` calls."""
-    return [
-        inspect.getsource(each).strip().replace(f"def {name}(", f"def {OWN_PREFIX}{name}(", 1)
-        for module in OWN_MODULES
-        for name, each in sorted(vars(module).items())
-        if is_own(each) and f"{OWN_PREFIX}{name}(" in text
-    ]
+    """The definitions of yota's own functions that ``text`` calls, and of those that these call."""
+    own = {name: each for module in OWN_MODULES for name, each in sorted(vars(module).items()) if is_own(each)}
+    found: dict[str, str] = {}
+    pending = [text]
+    while pending:
+        calling = pending.pop()
+        for name in [each for each in own if each not in found and f"{OWN_PREFIX}{each}(" in calling]:
+            found[name] = inspect.getsource(own[name]).strip()
+            for other in own:
+                found[name] = found[name].replace(f" {other}(", f" {OWN_PREFIX}{other}(")
+            pending.append(found[name])
+    return [found[name] for name in own if name in found]
 
 
 PRECONDITION = "_precondition"

@@ -66,6 +66,12 @@ def _incomplete(mp: Any) -> _Functions:
     def logistic(s: Any) -> Any:
         return 1 / (1 + mp.exp(-s))
 
+    def gamma_peak(a: Any, x: Any) -> Any:
+        return x**a * mp.exp(-x) / mp.gamma(a)
+
+    def beta_peak(a: Any, b: Any, x: Any, c: Any) -> Any:
+        return x**a * c**b / mp.beta(a, b)
+
     def student(v: Any, t: Any) -> Any:
         half = mp.mpf(1) / 2
         # Near 0 the tail's argument is nearly 1, and would have lost its digits.
@@ -95,8 +101,13 @@ def _incomplete(mp: Any) -> _Functions:
         "fdtr": lambda a, b, x: ratio(a / 2, b / 2, a * x / (a * x + b)),
         "fdtrc": lambda a, b, x: ratio(b / 2, a / 2, b / (a * x + b)),
         # The factors of derivatives by shapes, from differences to so many digits.
-        "_gamma_order": lambda a, x, p: -mp.diff(lambda s: lower(s, x), a) * mp.gamma(a) / (x**a * mp.exp(-x)),
-        "_beta_order": lambda a, b, x, c, p: -mp.diff(lambda s: ratio(s, b, x), a) * mp.beta(a, b) / (x**a * c**b),
+        "_gamma_order": lambda a, x, p: -mp.diff(lambda s: lower(s, x), a) / gamma_peak(a, x),
+        "_gamma_curvature": lambda a, x, p, q: -mp.diff(lambda s: lower(s, x), a, 2) / gamma_peak(a, x),
+        "_beta_order": lambda a, b, x, c, p: -mp.diff(lambda s: ratio(s, b, x), a) / beta_peak(a, b, x, c),
+        "_beta_curvature": lambda a, b, x, c, p, q: -mp.diff(lambda s: ratio(s, b, x), a, 2) / beta_peak(a, b, x, c),
+        "_beta_mixed": lambda a, b, x, c, p, r, q: (
+            -mp.diff(lambda s, t: ratio(s, t, x), (a, b), (1, 1)) / beta_peak(a, b, x, c)
+        ),
     }
 
 
