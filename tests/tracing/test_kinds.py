@@ -179,3 +179,40 @@ def test_numbers_are_not_iterable_and_arrays_not_hashable():
 def test_complex_numbers_are_true_by_either_part(f):
     z = np.array([2j, 1.0, 0.0, -3j])
     np.testing.assert_array_equal(yota.compile(yota.trace(f, z)[1])(z), f(z))
+
+
+SINGLE = np.array([-1.0, 0.2, 3.0], np.float32)
+HIGH, LOW = np.float32(3.0), np.float32(1.5)
+RESULTS = {
+    "select": lambda x: np.select([x > 0, x > -2], [x, 2]),
+    "select a default": lambda x: np.select([x > 0], [x], 1.5),
+    "piecewise": lambda x: np.piecewise(x, [x > 0], [3, np.sin]),
+    "where of constants": lambda x: np.where(x > 0, HIGH, LOW) / 3,
+    "where of a truth": lambda x: np.where(x[0] > 0, HIGH, LOW),
+    "linspace": lambda x: np.linspace(x, 2, 3),
+    "power": lambda x: x ** np.float64(2),
+    "histogram": lambda x: np.histogram([1, 2, 3], bins=2, weights=x)[0],
+    "pad": lambda x: np.pad(x[0], 1),
+    "norm": lambda x: np.linalg.norm(x, 3),
+    "cond": lambda x: np.linalg.cond(np.outer(x, x) + np.eye(3, dtype=np.float32)),
+    "nanvar": lambda x: np.nanvar(np.where(x > 0, x, np.float32(np.nan))),
+    "modf": lambda x: np.modf(x[1, ...])[0],
+    "reduce": lambda x: np.logaddexp.reduce(np.tile(x, 9)),
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_of_numpys_class_and_dtype(name, strict):
+    kinds = []
+
+    def noted(x):
+        result = RESULTS[name](x)
+        kinds.append(type(result))
+        return np.sum(result), result
+
+    wanted = noted(SINGLE)[1]
+    found = yota.value_and_grad(noted, has_aux=True, strict=strict)(SINGLE)[0][1]
+    assert set(kinds) == {type(wanted)}
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

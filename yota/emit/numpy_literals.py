@@ -192,16 +192,22 @@ class Constants:
         return name
 
     def _may_be_weak(self, op: Op, number: int) -> bool:
-        """Whether a plain literal for this operand gives a result of the same type."""
-        types = [self._tape.types[operand] for operand in op.operands]
-        types[number] = TensorType(types[number].dtype, (), True)
-        if types[number].dtype not in (np.dtype(kind) for kind in (bool, int, float, complex)):
-            base = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[types[number].dtype.kind]
-            types[number] = TensorType(np.dtype(base), (), True)
+        """Whether a plain literal for this operand, and for constants before it, gives a result of the same type."""
+        types = [
+            _as_literal(type) if place <= number and operand in self._tape.constants and not type.shape else type
+            for place, operand in enumerate(op.operands)
+            for type in [self._tape.types[operand]]
+        ]
         try:
             return infer(op.primitive, tuple(types), op.static) == self._tape.types[op.result]
         except (TapeError, TypeError, ValueError):
             return False
+
+
+def _as_literal(type: TensorType) -> TensorType:
+    """The type of a number as Python's."""
+    base = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[type.dtype.kind]
+    return TensorType(np.dtype(base), (), True)
 
 
 def by_rows(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], str]:

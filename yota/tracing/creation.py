@@ -209,7 +209,7 @@ def _linspace(
     ramp = ramp.astype(step.dtype)
     result = start + ramp * step
     if endpoint and num > 1:
-        result = np.concatenate([result[:-1], np.broadcast_to(stop, result.shape[1:])[None]])
+        result = np.concatenate([result[:-1], np.broadcast_to(stop.astype(result.dtype), result.shape[1:])[None]])
     result = np.moveaxis(result if dtype is None else result.astype(dtype), 0, axis)
     return (result, step) if retstep else result
 

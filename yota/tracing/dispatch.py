@@ -21,7 +21,7 @@ from yota.tracing.implementations import CHECKED, IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.intercept import bind
 from yota.tracing.library_calls import LibraryCall, public_name
 from yota.tracing.memory import arranged
-from yota.tracing.methods import is_tracer, transformed
+from yota.tracing.methods import is_tracer, transformed, unboxed
 from yota.tracing.source_lines import here, users
 from yota.tracing.views import overwrite
 
@@ -152,14 +152,14 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
             return _with_out(
                 trace,
                 kwargs,
-                lambda rest: settled(trace, plain, inputs, rest, implementation(trace, ufunc, *inputs, **rest)),
+                lambda rest: _numbers(settled(trace, plain, inputs, rest, implementation(trace, ufunc, *inputs, **rest))),
             )
         raise trace.refuse(
             f"np.{ufunc.__name__}.{method} is not supported on traced values.",
             "Write it with np.sum, np.prod or a loop.",
         )
     if ufunc in IMPLEMENTATIONS:
-        return _with_out(trace, kwargs, lambda rest: IMPLEMENTATIONS[ufunc](trace, *inputs, **rest))
+        return _with_out(trace, kwargs, lambda rest: _numbers(IMPLEMENTATIONS[ufunc](trace, *inputs, **rest)))
     known = trace.registry.find(ufunc)
     if known is None:
         if not trace.varies((inputs, list(kwargs.values()))):
@@ -170,6 +170,11 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
             trace.direct[ufunc] = known
         return trace.apply(known, inputs, depth=4)
     return _elementwise(trace, ufunc, known, inputs, kwargs)
+
+
+def _numbers(result: Any) -> Any:
+    """Arrays without axes as numbers, which ufuncs give."""
+    return transformed(result, lambda each: unboxed(each) if is_tracer(each) else each)
 
 
 def _ufunc_as_made(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

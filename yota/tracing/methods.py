@@ -229,7 +229,7 @@ def cast(trace: Trace, value: Any, dtype: Any) -> Any:
 
 def unboxed(value: Any) -> Any:
     """``value``, as a number where it is an array without axes: what NumPy's functions mostly return for one."""
-    return value if np.ndim(value) else value[()]
+    return value if np.ndim(value) or not isinstance(value, np.ndarray) else value[()]
 
 
 def is_tracer(value: Any) -> bool:

@@ -81,7 +81,8 @@ def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
         return found
     trace, value = tracer._recorder(), base._value() if is_tracer(base) else base
     if isinstance(value, np.ndarray) and base is tracer and isinstance(exponent, (int, float, np.number)):
-        special = None if is_tracer(exponent) else _POWERS.get(float(exponent))
+        is_wider = isinstance(exponent, np.generic) and np.result_type(value, exponent) != value.dtype
+        special = None if is_tracer(exponent) or is_wider else _POWERS.get(float(exponent))
         if special:
             known = primitive(special)
             if value.dtype.kind == "f" and type(exponent) in (int, float):

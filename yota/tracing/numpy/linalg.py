@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.tracing.forms import Trace, axes_of, implements, np
+from yota.tracing.forms import Trace, axes_of, implements, np, unboxed
 from yota.tracing.numpy.reductions import root
 
 _EIG: Any = type(np.linalg.eig(np.eye(1)))
@@ -155,7 +155,7 @@ def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: boo
     # As at the tip of the Euclidean norm: where all is 0 the derivative is taken to be 0.
     total = np.sum(np.abs(x) ** ord, axis=axes, keepdims=keepdims)
     nothing = np.equal(total, 0)
-    return np.where(nothing, total, np.where(nothing, total.dtype.type(1), total) ** (1 / ord))
+    return unboxed(np.where(nothing, total, np.where(nothing, total.dtype.type(1), total) ** (1 / ord)))
 
 
 def _euclidean(trace: Trace, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -173,4 +173,4 @@ def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
     else:
         result = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
     harmless = np.logical_not(np.any(np.isnan(x), axis=(-2, -1)))
-    return np.where(np.logical_and(np.isnan(result), harmless), result.dtype.type(math.inf), result)
+    return unboxed(np.where(np.logical_and(np.isnan(result), harmless), result.dtype.type(math.inf), result))

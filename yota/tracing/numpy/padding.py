@@ -18,6 +18,8 @@ _STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": 
 @implements(np.pad, checked=True)
 def _pad(trace: Trace, array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
     array = trace.traced(array)
+    if not array.ndim:
+        return np.copy(array)
     widths = [(int(low), int(high)) for low, high in _pairs(_by_axis(pad_width, array.ndim), array.ndim)]
     if callable(mode):
         return _by_function(array, widths, mode, keywords)

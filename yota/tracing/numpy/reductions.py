@@ -197,7 +197,8 @@ def _nanvar(
     if valid is True:
         return result
     # NumPy gives NaN where no degrees of freedom are left.
-    return np.where(_counted(filled, chosen, axis, keepdims) > ddof, result, np.asarray(math.nan, result.dtype))
+    enough = _counted(filled, chosen, axis, keepdims) > ddof
+    return unboxed(np.where(enough, result, np.asarray(math.nan, result.dtype)))
 
 
 implements(np.nanstd)(lambda trace, a, *args, **keywords: root(trace, np.nanvar(trace.traced(a), *args, **keywords)))

@@ -138,8 +138,10 @@ def _histogram(
     places = np.searchsorted(edges, np.ravel(points), side="right") - 1
     places[np.ravel(points) == edges[-1]] = len(edges) - 2
     kept = np.flatnonzero((places >= 0) & (places < len(edges) - 1))
-    counts = trace.constant(np.zeros(len(edges) - 1))
-    np.add.at(counts, places[kept], np.ravel(trace.traced(weights))[kept])
+    weights = trace.traced(weights)
+    counts = trace.constant(np.zeros(len(edges) - 1, np.result_type(weights, float)))
+    np.add.at(counts, places[kept], np.ravel(weights)[kept])
+    counts = counts.astype(weights.dtype, copy=False)
     return (counts / np.diff(edges) / np.sum(counts) if density else counts), edges
 
 

@@ -149,9 +149,11 @@ def _choose(trace: Trace, a: Any, choices: Any, mode: str = "raise") -> Any:
 
 @implements(np.select, checked=True)
 def _select(trace: Trace, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    result = trace.traced(default)
+    kinds = (each if type(each) in (int, float, complex) else np.asarray(each).dtype for each in (*choicelist, default))
+    dtype = np.result_type(*kinds)
+    result = np.asarray(default).astype(dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = np.where(condition, choice, result)
+        result = np.where(condition, np.asarray(choice).astype(dtype), result)
     shapes = (np.shape(each) for each in (*condlist, *choicelist))
     return np.broadcast_to(result, np.broadcast_shapes(*shapes))
 
