@@ -69,3 +69,20 @@ def test_bad_tangents() -> None:
         yota.jvp(np.multiply, (1.0, 2.0), (1.0,))
     with pytest.raises(DifferentiationError, match=r"tangent 2 has shape \(2,\), its argument has shape \(3,\)"):
         yota.jvp(np.multiply, (np.ones(3), np.ones(3)), (None, np.ones(2)))
+
+
+def test_arguments_that_the_function_writes_to_stay_as_they_are() -> None:
+    def doubled(x: Any) -> Any:
+        x *= 2.0
+        return np.sum(x**3)
+
+    given, direction = real(3), real(3)
+    x, slope = given.copy(), 24.0 * given**2
+    wanted = slope @ direction
+    for _ in range(2):
+        np.testing.assert_allclose(yota.jvp(doubled, (x,), (direction,)), (8.0 * np.sum(given**3), wanted))
+        np.testing.assert_allclose(yota.vjp(doubled, x)[1](1.0)[0], slope)
+        np.testing.assert_allclose(yota.grad(doubled, x, seed=2.0)[1][0], 2.0 * slope)
+        np.testing.assert_allclose(yota.jacobian(lambda x: (doubled(x), x), has_aux=True)(x)[0], slope)
+        np.testing.assert_array_equal(x, given)
+    np.testing.assert_allclose(yota.gradient(doubled, args={"x": "float64[N]"})(x), slope)

@@ -143,6 +143,30 @@ def test_memory_that_is_not_followed_is_refused(function, message):
         yota.value_and_grad(function)(X)
 
 
+def test_writes_into_an_argument_that_shares_memory_are_refused():
+    outside = X.copy()
+
+    def doubled(x, y):
+        x *= 2.0
+        return np.sum(x * y * outside)
+
+    x, y = X.copy(), X[::-1].copy()
+    derivative = yota.gradient(doubled)
+    rows = yota.batch(lambda x, y: doubled(x, y), over=(0, 1))
+    for _ in range(3):
+        np.testing.assert_array_equal(derivative(x, y), 2.0 * y * outside)
+        for calls, args, other in (
+            (derivative, (x, x), "its argument y"),
+            (derivative, (x, x[::-1]), "its argument y"),
+            (derivative, (outside, y), "an array from outside"),
+            (rows, (x[None], x[None]), "its argument y"),
+            (lambda *args: yota.jvp(doubled, args, args), (x, x), "its argument"),
+        ):
+            with pytest.raises(errors.TracingError, match=f"which shares memory with {other}"):
+                calls(*args)
+    np.testing.assert_array_equal(x, X)
+
+
 def test_bases_of_arrays():
     found = yota.trace(lambda x: x * (np.exp(x).base is None), X)[0]
     np.testing.assert_array_equal(found, X)

@@ -26,7 +26,7 @@ from yota.run.gradient_layout import Layout
 from yota.run.options import Dynamic, worded
 from yota.run.specialise import Gradient, Target, simplified
 from yota.structures import Path
-from yota.tracing.record import Recording
+from yota.tracing.record import Recording, refuse_sharing
 from yota.tracing.results import ResultForm, parted
 from yota.tracing.tracer import Tracer
 from yota.transform.batching.op_batching import batched
@@ -185,6 +185,7 @@ class Points(Values):
         generators = self.captured.generators(arguments.values)
         how = {"registry": registry(), "rolls": how["rolls"]}
         recorded = record(parted(function, forms), points, arguments.rebuild, generators=generators, **how)
+        refuse_sharing(recorded.tape.name, arguments.leaves, recorded.written)
         if recorded.outer:
             name = name_of(self.given)
             raise ArgumentError(f"{name} uses traced values besides its arguments; pass them as arguments")

@@ -16,7 +16,8 @@ from yota.run.device import captor_of
 from yota.run.options import Dynamic
 from yota.run.result import GradResult
 from yota.run.specialise import Target
-from yota.structures import is_on_device
+from yota.structures import is_on_device, mapped
+from yota.tracing.captures import copied
 from yota.tracing.current import current
 
 
@@ -62,4 +63,4 @@ def seeded(
 
     weights = seed if is_on_device(seed) else np.asarray(seed)
     _, g = evaluated(weighted, (weights, *args), kwargs, target, dynamic, False)
-    return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
+    return f(*mapped(args, copied), **mapped(dict(kwargs), copied)), GradResult(g.gradients[1:], g.tape, g.source)

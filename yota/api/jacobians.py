@@ -18,6 +18,8 @@ from yota.run.derivatives.calling import caller, shared
 from yota.run.gradient_layout import Wanted
 from yota.run.options import Dynamic, worded
 from yota.run.specialise import Target
+from yota.structures import mapped
+from yota.tracing.captures import copied
 
 
 @worded
@@ -154,7 +156,8 @@ def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Call
     made = jacobian(first, wrt, **options)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        found, (_, aux) = made(*args, **kwargs), f(*args, **kwargs)
+        found = made(*args, **kwargs)
+        _, aux = f(*mapped(args, copied), **mapped(kwargs, copied))
         return ((found[0], aux), found[1]) if options["with_value"] else (found, aux)
 
     recipe = jacobian, (f, wrt), {**options, "has_aux": True}

@@ -66,8 +66,9 @@ def vjp(
     by = tuple(1 + position for position in moved)
     options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     pulled = _gradient_around(function_of(f), weighted, (), by, options)
-    point = tuple(mapped(value, copied) for value in args)
-    found = f(*args)
+    point = mapped(args, copied)
+    # The function may write into its arguments.
+    found = f(*mapped(args, copied))
     form, values = _values(f, found)
 
     def call(cotangent: Any) -> Any:
@@ -176,7 +177,7 @@ def jvp(
         given, wanted = np.shape(tangents[position]), np.shape(args[position])
         if given != wanted:
             raise DifferentiationError(f"tangent {position + 1} has shape {given}, its argument has shape {wanted}")
-    value = function_of(f)(*args)
+    value = function_of(f)(*mapped(args, copied))
     form, values = _values(f, value)
     zeros = [np.zeros(each.shape, each.dtype if each.dtype.kind in "fc" else float) for each in values]
     if not moved:

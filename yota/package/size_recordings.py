@@ -20,6 +20,8 @@ from yota.package.recorded_matrices import Recording, recorded
 from yota.package.subject import Call, Subject, subject_of
 from yota.package.varying import Varying, separated
 from yota.run.gradient_layout import Wrt
+from yota.structures import mapped
+from yota.tracing.captures import copied
 from yota.tracing.traced_sizes import Decision
 from yota.transform.rolling import roll
 from yota.transform.sizes.conditions import Conditions, demand
@@ -353,10 +355,10 @@ def shown(size: Mapping[str, int]) -> str:
 
 
 def quietly(function: Callable[..., Any], values: Sequence[Any]) -> Any:
-    """What a function gives, without warnings."""
+    """What a function gives, which may write into its arguments; without warnings."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return function(*values)
+        return function(*mapped(tuple(values), copied))
 
 
 def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:

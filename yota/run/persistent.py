@@ -214,7 +214,7 @@ class Place:
             from yota.transform.sparse.csr import CompressedRows
 
             rows = CompressedRows(*head["rows"])
-        more = {name: head[name] for name in ("leaves", "relied", "sources")}
+        more = {name: head[name] for name in ("leaves", "relied", "written", "sources")}
         more["ran"] = tuple(self.before.running[place] for place in head["ran"])
         gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
         if not gradient.fits([leaf.value for leaf in arguments.leaves]):
@@ -247,6 +247,7 @@ class Place:
                 "form": gradient.aux and gradient.aux.written(),
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
                 "relied": dict(gradient.relied),
+                "written": list(gradient.written),
                 "sources": gradient.sources,
                 "ran": after.places(gradient.ran),
             }

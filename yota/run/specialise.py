@@ -16,6 +16,7 @@ from yota.settings import TARGETS, settings
 from yota.structures import is_on_device
 from yota.tracing.captured.checks import Contents
 from yota.tracing.captured.mentions import Observed
+from yota.tracing.memory import sharing
 
 # Code that is read from the private cache runs without tracing and passes, so it does not load them.
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ class Gradient:
         the form of the whole result if its parts were joined.
     rows: positions of the entries of a sparse matrix, the last output.
     relied: values of inputs, by number, for which alone this code is valid.
+    written: of each leaf, whether the function writes into it; the code is valid if no other array shares its memory.
     sources: of each result, whether it is an output of the tape, an argument or an object, and which one; empty if all
         are outputs.
     recorded: the differentiated recording, if others may be merged with it.
@@ -176,6 +178,7 @@ class Gradient:
     aux: ResultForm | None = None
     rows: CompressedRows | None = None
     relied: Mapping[int, Any] = field(default_factory=dict)
+    written: Sequence[bool] = ()
     sources: tuple[tuple[str, Any], ...] = ()
     recorded: Recording | None = None
 
@@ -207,9 +210,19 @@ class Gradient:
                 outputs.append(variable)
         return replace(self, tape=replace(tape, outputs=tuple(outputs)), sources=tuple(sources))
 
+    @property
+    def is_particular(self) -> bool:
+        """Whether `fits` may be false for inputs of the same types."""
+        arrays = [each for each in self.tape.inputs if not self.tape.types[each.variable].weak]
+        return bool(self.relied) or (any(self.written) and len(arrays) + len(self.contents.pairs) > 1)
+
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether inputs have the values that the code requires."""
+        """Whether inputs have the values, and the memory, that the code requires."""
         given = (*leaves, *self.captured) if self.relied else ()
+        if any(self.written):
+            watched = (array() for array, _ in self.contents.pairs)
+            if sharing(self.written, (*leaves[: len(self.written)], *self.captured, *watched)):
+                return False
         return all(np.array_equal(given[number], known) for number, known in self.relied.items())
 
     @classmethod
@@ -223,6 +236,7 @@ class Gradient:
             tuple(recorded.ran),
             Observed(recorded.uses, recorded.calls, {id(each.code): each.names for each in recorded.ran}),
             forms[-1] if forms else None,
+            written=recorded.written,
         )
 
     def valued(self, exact: Recording) -> Gradient:

@@ -38,6 +38,21 @@ def reference(array: Any) -> Callable[[], Any]:
     return lambda: array
 
 
+def sharing(written: Sequence[bool], arrays: Sequence[Any]) -> tuple[int, int] | None:
+    """The positions of a ``written`` array and of another one in the same memory, if there are such.
+
+    >>> x = np.zeros(4)
+    >>> sharing([True, False], [x[:3], x[2:]]), sharing([True, False], [x[::2], x[1::2]])
+    ((0, 1), None)
+    """
+    known = [(number, each) for number, each in enumerate(arrays) if isinstance(each, np.ndarray)]
+    for first, one in known[: sum(number < len(written) for number, _ in known)]:
+        for second, other in known if written[first] else ():
+            if first != second and np.shares_memory(one, other):
+                return first, second
+    return None
+
+
 def laid_as(value: Any, strides: tuple[int, ...]) -> Any:
     """The elements of ``value`` in memory of their own that lies by ``strides``.
 

@@ -24,7 +24,7 @@ from yota.tracing.current import current, entered, innermost
 from yota.tracing.from_source import Source, passes
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.library_calls import raised_by
-from yota.tracing.memory import guard_order, reference
+from yota.tracing.memory import guard_order, reference, sharing
 from yota.tracing.namespace import PatchedNames, prepared
 from yota.tracing.observation import Running
 from yota.tracing.randomness import Draws
@@ -48,6 +48,7 @@ class Recording:
 
     outer, captured: tracers around, and arrays from outside, by input variables after those of the leaves.
     watched: functions that give arrays from outside, while they exist, with the content that the tape relies on.
+    written: of each leaf, whether the function writes into it.
     ran, uses, calls: the user's code that ran, and what it did with arrays from outside; see `Observation`.
     """
 
@@ -56,6 +57,7 @@ class Recording:
     outer: Mapping[int, Any] = field(default_factory=dict)
     captured: Mapping[int, Any] = field(default_factory=dict)
     watched: Sequence[tuple[Callable[[], Any], Any]] = ()
+    written: Sequence[bool] = ()
     ran: Sequence[Running] = ()
     uses: Mapping[int, Collection[tuple[int, int]]] = field(default_factory=dict)
     calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
@@ -284,7 +286,9 @@ def _run(
 ) -> Recording:
     around, depth = current(), len(innermost.stack)
     try:
-        arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
+        inputs = [trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves]
+        first = [each._current() for each in inputs]
+        arguments = rebuild(inputs)
         # Generated code does not warn of infinities and NaNs either: they are in the results.
         names = naming((function, *arguments))
         with ExitStack() as held, entered(trace), np.errstate(all="ignore"):
@@ -297,18 +301,21 @@ def _run(
                 function = names.targets.form(function)
             result = function(*arguments)
             variables = outputs(trace, result)
+            written = [each._current() != variable for each, variable in zip(inputs, first, strict=True)]
         if not trace.reads:
             name_variables(trace.builder)
         if around is None:
             guard_order(trace)
         elif trace.ordered is not None:
             around.rely_on_order()
-        tape = trace.builder.finish(variables)
+        tape, seen, captures = trace.builder.finish(variables), trace.seen, trace.captures
+        refuse_sharing(
+            tape.name, leaves, written, [*captures.inputs.values(), *(array for array, _ in captures.watched)]
+        )
         if trace.sizes is not None:
             tape = replace(tape, ops=tuple(map(_plain, tape.ops)))
         values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in variables]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
-        seen, captures = trace.seen, trace.captures
         if around is not None:
             around.captures.rely_on(captures)
         return Recording(
@@ -317,6 +324,7 @@ def _run(
             trace.outer,
             captures.inputs,
             [(reference(array), content) for array, content in captures.watched],
+            written,
             tuple(seen.ran.values()),
             seen.uses,
             seen.calls,
@@ -331,6 +339,19 @@ def _run(
         trace.hold, trace.seen.begin = lambda: None, lambda found: None
         if trace.sizes is not None:
             trace.sizes.closed = True
+
+
+def refuse_sharing(name: str, leaves: Sequence[Leaf], written: Sequence[bool], outside: Sequence[Any] = ()) -> None:
+    """Refuse a write into an argument that changes another array: on the tape each array has its own memory."""
+    found = sharing(written, [*(leaf.value for leaf in leaves), *outside])
+    if found is None:
+        return
+    place, other = leaves[found[0]].place, "an array from outside"
+    if found[1] < len(leaves):
+        other = f"its argument {leaves[found[1]].place}"
+    raise TracingError(
+        f"{name} writes into its argument {place}, which shares memory with {other}. Pass a copy: {place}.copy()"
+    )
 
 
 def _plain(op: Op) -> Op:

@@ -92,7 +92,7 @@ class Prepared:
         from yota.run.derivatives.call_entry import entry
 
         state = *self.state(), *map(Itself, hidden)
-        if any(each.gradient.relied for each in self.tapes):
+        if any(each.gradient.is_particular for each in self.tapes):
             return None
         if self._entries[0] != state:
             self._entries = state, {}
