@@ -94,6 +94,7 @@ def test_results_are_numbers_of_pythons():
         lambda x: single * math.sin(x[0]),
         lambda x: single * math.log(x[0], 3),
         lambda x: single * math.hypot(x[0], x[1], 2.0),
+        lambda x: single * math.hypot(-x[0]),
         lambda x: single * math.modf(x[0] * 3)[0],
         lambda x: single * math.erf(x[0]),
         lambda x: single * math.fsum(x),

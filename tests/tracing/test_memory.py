@@ -160,7 +160,7 @@ def test_writes_into_an_argument_that_shares_memory_are_refused():
             (derivative, (x, x[::-1]), "its argument y"),
             (derivative, (outside, y), "an array from outside"),
             (rows, (x[None], x[None]), "its argument y"),
-            (lambda *args: yota.jvp(doubled, args, args), (x, x), "its argument"),
+            (lambda *point: yota.jvp(doubled, point, point), (x, x), "its argument"),
         ):
             with pytest.raises(errors.TracingError, match=f"which shares memory with {other}"):
                 calls(*args)

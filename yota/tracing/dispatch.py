@@ -149,11 +149,12 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
         implementation = IMPLEMENTATIONS.get((ufunc, method)) or IMPLEMENTATIONS.get(method)
         if implementation is not None:
             plain = getattr(ufunc, method)
-            return _with_out(
-                trace,
-                kwargs,
-                lambda rest: _numbers(settled(trace, plain, inputs, rest, implementation(trace, ufunc, *inputs, **rest))),
-            )
+
+            def compute(rest: dict[str, Any]) -> Any:
+                found = implementation(trace, ufunc, *inputs, **rest)
+                return _numbers(settled(trace, plain, inputs, rest, found))
+
+            return _with_out(trace, kwargs, compute)
         raise trace.refuse(
             f"np.{ufunc.__name__}.{method} is not supported on traced values.",
             "Write it with np.sum, np.prod or a loop.",

@@ -125,7 +125,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
     **{name: functools.partial(_of_scipy, name) for name in _OF_SCIPY},
     "nextafter": _nextafter,
     "log": _log,
-    "hypot": lambda trace, *values: functools.reduce(np.hypot, values),
+    "hypot": lambda trace, *values: functools.reduce(np.hypot, values) if len(values) > 1 else np.abs(*values),
     "remainder": _remainder,
     "fsum": _fsum,
     "dist": lambda trace, p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
