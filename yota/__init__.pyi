@@ -22,6 +22,7 @@ from yota.settings import Settings
 __version__: str
 
 _P = ParamSpec("_P")
+_Q = ParamSpec("_Q")
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 _T = TypeVar("_T")
@@ -50,6 +51,12 @@ class Compiled(Generic[_P, _R_co]):
     def info(self) -> Information: ...
     def clear(self) -> None: ...
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    @overload
+    def __get__(self, instance: None, owner: Any = ..., /) -> Compiled[_P, _R_co]: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[Any, _Q], _R], instance: object, owner: Any = ..., /
+    ) -> Compiled[_Q, _R]: ...
 
 # The options of functions that pass arguments on stand in overloads of their own, each of which needs one of them:
 # without any, all arguments are those of ``f``, as the last overload has it.

@@ -65,6 +65,7 @@ CASES = [
     (special, [(5,)]),
     (scattered, [(7,)]),
     (lambda x, y: x**y * np.sqrt(x) - 1 / y + 0.1, [(), ()]),
+    (lambda x: np.sum(np.triu(x[:, None] - x, 1) ** 3), [(4,)]),
 ]
 
 

@@ -25,6 +25,10 @@ class Model:
     def __call__(self, x: Array) -> np.float64:
         return self.loss(x)
 
+    @yota.value_and_grad
+    def slopes(self, x: Array, power: int = 1) -> np.float64:
+        return np.float64(np.sum(self.weights * x**power))
+
 
 def loss(w: Array, x: Array, scale: float = 1.0, *, power: int = 2) -> np.float64:
     return np.float64(scale * np.sum(w * x**power))
@@ -55,6 +59,8 @@ model = Model(x)
 
 value, g = yota.grad(loss, x, x)
 number: np.float64 = value
+number, _ = model.slopes(x, power=2)
+Model.slopes(model, x)
 first = g[0]
 yota.grad(loss, x, x, scale=2.0, power=3)
 yota.grad(loss, w=x, x=x)

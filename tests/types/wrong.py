@@ -16,6 +16,12 @@ def pair(x: NDArray[np.float64], scale: float = 1.0) -> np.float64:
     return np.float64(scale * np.sum(x))
 
 
+class Model:
+    @yota.value_and_grad
+    def slopes(self, x: NDArray[np.float64]) -> np.float64:
+        return np.float64(np.sum(x))
+
+
 x = np.ones(3)
 
 print(yota.nonsense)  # wrong
@@ -46,6 +52,8 @@ yota.vjp(loss, x, x, target="gpu")  # wrong
 yota.batch(loss, target="gpu")  # wrong
 yota.batch(loss, axis=1)  # wrong
 yota.batch(loss)(x)  # wrong
+Model().slopes()  # wrong
+Model().slopes(x, 2)  # wrong
 yota.batch(loss)(x, x, 2)  # wrong
 yota.simplegrad(loss, x)  # wrong
 yota.simplegrad(loss, x, x, target="gpu")  # wrong

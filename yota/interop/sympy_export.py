@@ -188,7 +188,9 @@ class _Elements:
         if value.ndim == 1 and value.size > 1 and (value[1:] - value[:-1] == value[1] - value[0]).all():
             return _number(value[0]) + _number(value[1] - value[0]) * index[0]
         if value.size <= _MOST_ELEMENTS:
-            return sympy.ImmutableDenseNDimArray([*map(_number, flat)], value.shape)[index]
+            # Sympy reads no conditions from arrays.
+            found = sympy.ImmutableDenseNDimArray([_number(each + 0) for each in flat], value.shape)[index]
+            return sympy.Ne(found, 0) if value.dtype == bool else found
         raise ArgumentError(f"an array of {value.size} numbers has no formula")
 
     # -- ops on arrays, by name --------------------------------------------------------------------------
