@@ -142,7 +142,7 @@ def test_what_has_no_derivative_is_refused():
     with pytest.raises(DifferentiationError, match="minres did not converge"):
         half = sp.diags_array([1.0, 0.0])
         yota.gradient(lambda a: linalg.minres(half * a, np.array([1.0, 0.0]), rtol=1e-12)[0].sum())(2.0)
-    with pytest.raises(DifferentiationError, match="cg did not converge"):
+    with pytest.raises(DifferentiationError, match=r"cg at .* did not converge"):
         yota.gradient(lambda x: linalg.cg(SYMMETRIC, x, maxiter=1)[0].sum())(B)
     with pytest.raises(TracingError, match=r"lobpcg of traced numbers.*eigsh"):
         yota.gradient(lambda x: linalg.lobpcg(SYMMETRIC + plus(x), np.ones((B.size, 1)))[0].sum())(B)

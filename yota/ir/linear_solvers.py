@@ -138,32 +138,45 @@ class Iterative:
 
     def __call__(self, data: Any, b: Any, rows: Any, columns: Any, transposed: bool) -> Any:
         """As `Direct`."""
-        sparse = importlib.import_module("scipy.sparse")
-        matrix = sparse.csc_array((data, (rows, columns)), shape=(len(b), len(b)))
-        matrix = matrix.T if transposed else matrix
-        matrix = matrix.toarray("C") if self.form == "dense" else matrix.asformat(self.form)
+        matrix = self.matrix(data, len(b), rows, columns, transposed)
         if b.ndim == 1:
             return self.run(matrix, b, transposed)
         return np.stack([self.run(matrix, column, transposed) for column in b.T], axis=1)
 
-    def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
-        """The solution by a matrix or an operator."""
+    def matrix(self, data: Any, count: int, rows: Any, columns: Any, transposed: bool) -> Any:
+        """The matrix as SciPy was given it, or its transpose."""
+        sparse = importlib.import_module("scipy.sparse")
+        matrix = sparse.csc_array((data, (rows, columns)), shape=(count, count))
+        matrix = matrix.T if transposed else matrix
+        return matrix.toarray("C") if self.form == "dense" else matrix.asformat(self.form)
+
+    def attempt(self, matrix: Any, b: Any, transposed: bool) -> tuple[Any, int]:
+        """What SciPy gives, whether it converged or not."""
         solver = importlib.import_module("scipy.sparse.linalg")
         near = self.preconditioner
         if near is not None and transposed:
             near = solver.aslinearoperator(near).T
         given = {} if near is None else {"M": near}
-        options = dict(self.options)
-        found, info = original(getattr(solver, self.name))(matrix, b, **given, **options)
+        found: tuple[Any, int] = original(getattr(solver, self.name))(matrix, b, **given, **dict(self.options))
+        return found
+
+    def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
+        """The solution by a matrix or an operator."""
+        (found, info), options = self.attempt(matrix, b, transposed), dict(self.options)
         # Of a singular matrix minres gives what leaves least, and does not tell.
         left = np.linalg.norm(matrix @ found - options.get("shift", 0.0) * found - b)
         allowed = max(_LEFT, 10 * options.get("rtol", 0.0)) * np.linalg.norm(b) + 10 * options.get("atol", 0.0)
         if info or not left <= allowed:
-            raise DifferentiationError(
-                f"scipy.sparse.linalg.{self.name} did not converge (info {info}), and its result has no derivative; "
-                "allow more iterations by maxiter, or pass a preconditioner M"
-            )
+            raise unconverged(f"scipy.sparse.linalg.{self.name}", info)
         return found
+
+
+def unconverged(name: str, info: int) -> DifferentiationError:
+    """The error for the derivative of an iteration that ended before."""
+    return DifferentiationError(
+        f"{name} did not converge (info {info}), and its result has no derivative; "
+        "allow more iterations by maxiter, or pass a preconditioner M"
+    )
 
 
 def solve(data: Any, b: Any, heads: Any, tails: Any, *, solver: Any, transposed: bool) -> Any:

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
-from yota.ir.linear_solvers import Iterative
+from yota.ir.linear_solvers import Iterative, unconverged
+from yota.solvers.implicit import Host, Solution
 from yota.solvers.inner import Function, Inner
 from yota.tracing.current import paused
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
-from yota.tracing.scipy.systems import iteration, iterative
+from yota.tracing.scipy.systems import iteration, iterative, system
 from yota.tracing.trace import Trace
 from yota.transform.reverse.backward import reverse
 from yota.transform.reverse.krylov import Krylov, transposed
+from yota.transform.reverse.tape_parts import Reversal
 
 _NAMES = ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk")
 
@@ -37,7 +40,35 @@ def _iteration(
         return found
     if known:
         return _of_products(f"scipy.sparse.linalg.{name}", trace, A, b, iterative(name, trace, M, options))
-    return iteration(name, trace, A, b, M=M, **options)
+    b = trace.traced(b)
+    data, right, places, form = iteration(trace, A, b)
+    solver = iterative(name, trace, M, options, form)
+    try:
+        return np.reshape(system(trace, solver, data, right, places, False), b.shape), 0
+    except DifferentiationError:
+        host = Unconverged(f"scipy.sparse.linalg.{name}", Inner(trace))
+        host.solver, host.places = solver, places
+        solution, (found,) = host.recorded([data, right])
+        host.info = int(solution.ended[0])
+        return np.reshape(found, b.shape), host.info
+
+
+class Unconverged(Host):
+    """An iteration on a matrix that ended before it converged; see `Host`."""
+
+    solver: Iterative
+    places: tuple[Any, Any]
+    info = 0
+
+    def run(self, functions: Any, *others: Any) -> Solution:
+        """See `Host.run`."""
+        data, b = map(np.asarray, others)
+        found, info = self.solver.attempt(self.solver.matrix(data, len(b), *self.places, False), b, False)
+        return Solution([found], [info], None)
+
+    def adjoints(self, at: Reversal) -> Any:
+        """See `Host.adjoints`."""
+        raise unconverged(at.called(self.name), self.info)
 
 
 def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> tuple[Any, int]:

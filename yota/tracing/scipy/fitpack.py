@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from yota.tracing.forms import Trace, np, records
-from yota.tracing.scipy.splines import basis, least_squares, not_a_knot, spline
+from yota.tracing.scipy.splines import basis, least_squares, not_a_knot, plain_call, spline
 
 _PACK = "scipy.interpolate._dfitpack"
 _ADAPTIVE = "a smoothing spline, whose knots depend on the data,"
@@ -68,6 +68,7 @@ def _padded(c: Any, k: int) -> Any:
 def _splrep(
     trace: Trace, x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, t: Any = None, full_output: int = 0
 ) -> Any:
+    plain_call("scipy.interpolate", "splrep", x, y, w, k=k, s=s, t=t)
     x = trace.traced(x)
     if t is not None:
         ends = [np.broadcast_to(each, (k + 1,)) for each in (x[:1], x[-1:])]
@@ -84,6 +85,7 @@ def _splprep(
     """By the length of the broken line through the points, if ``u`` does not say where they lie."""
     if s is None or s > 0:
         raise trace.unrecorded(_ADAPTIVE, _CURE)
+    plain_call("scipy.interpolate", "splprep", x, u=u, k=k, s=s)
     points = np.stack([trace.traced(each) for each in x])
     if u is None:
         lengths = np.concatenate([np.zeros(1), np.cumsum(np.linalg.norm(np.diff(points), axis=0))])
@@ -99,11 +101,14 @@ def _interpolated(
 ) -> Any:
     if xb is not None or xe is not None:
         raise trace.unrecorded("a spline with bbox=", "Leave it out.")
+    plain_call(_PACK, "fpcurf0", x, y, k, w=w, s=s)
     knots, c = _fitted(trace, x, y, w, None, k, s)
     return x, y, w, x[0], x[-1], k, s, len(knots), knots, _padded(c, k), 0.0, None, None, -1
 
 
-records(_PACK, "fpchec")(lambda trace, x, t, k: 0)  # knots that are no good make a singular system
+@records(_PACK, "fpchec")
+def _fault_of_knots(trace: Trace, x: Any, t: Any, k: int) -> Any:
+    return plain_call(_PACK, "fpchec", x, t, k)
 
 
 @records(_PACK, "fpcurfm1")
@@ -118,6 +123,7 @@ def _gridded(
 ) -> Any:
     if s != 0 or any(each is not None for each in (xb, xe, yb, ye)):
         raise trace.unrecorded(_ADAPTIVE, "Pass s=0 and no bbox=.")
+    plain_call(_PACK, "regrid_smth", x, y, z, xb, xe, yb, ye, kx, ky, s, maxit)
     x, y = trace.traced(x), trace.traced(y)
     tx, ty = not_a_knot(x, kx), not_a_knot(y, ky)
     table = np.reshape(trace.traced(z), (len(x), len(y)))

@@ -6,7 +6,8 @@ import math
 import sys
 from typing import Any
 
-from yota.tracing.forms import Trace, is_traced, np, overwrite, records
+from yota.tracing.forms import Trace, is_traced, is_tracer, np, original, overwrite, paused, records
+from yota.tracing.methods import transformed
 from yota.tracing.scipy.sparsetools import pattern
 
 _MOST = 2048
@@ -126,10 +127,21 @@ def _conditions(own: Any, end: Any, y: Any) -> Any:
     return tuple(map(int, orders)), values
 
 
+def plain_call(module: str, name: str, *args: Any, **keywords: Any) -> Any:
+    """What SciPy's function gives for the values of these arguments, with its errors and warnings."""
+
+    def value(each: Any) -> Any:
+        return each._value() if is_tracer(each) else each
+
+    with paused():
+        return original(getattr(sys.modules[module], name))(*transformed(args, value), **transformed(keywords, value))
+
+
 @records("scipy.interpolate", "make_lsq_spline")
 def _make_lsq_spline(
     trace: Trace, x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, method: str = "qr"
 ) -> Any:
+    plain_call("scipy.interpolate", "make_lsq_spline", x, y, t, k, w, axis)
     own = vars(sys.modules["scipy.interpolate._bsplines"])
     x, y, t = trace.traced(x), np.moveaxis(trace.traced(y), axis, 0), trace.traced(t)
     weights = np.ones(len(x)) if w is None else trace.traced(w)

@@ -102,19 +102,16 @@ def solved_by(factors: Any) -> Callable[..., Any]:
     return solve
 
 
-def iteration(name: str, trace: Trace, A: Any, b: Any, *, M: Any = None, **options: Any) -> tuple[Any, int]:
-    """The solution by one of SciPy's iterations, of a matrix."""
+def iteration(trace: Trace, A: Any, b: Any) -> tuple[Any, Any, tuple[Any, Any], str]:
+    """Of a system that an iteration solves: the numbers, the right-hand side, the places and the form of the matrix."""
     sparse = sys.modules["scipy.sparse"]
     form = A.format if sparse.issparse(A) else "dense"
     matrix = (A if sparse.issparse(A) else sparse.csc_array(trace.traced(A))).tocsc()
     matrix.sum_duplicates()
     places = pattern(trace, matrix.indices), rows_of(pattern(trace, matrix.indptr))
-    b = trace.traced(b)
     kind = np.result_type(matrix.dtype, b.dtype, np.float32)
     right = np.ravel(b).astype(kind, copy=False)
-    solver = iterative(name, trace, M, options, form)
-    found = system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
-    return np.reshape(found, b.shape), 0
+    return trace.traced(matrix.data).astype(kind, copy=False), right, places, form
 
 
 def iterative(name: str, trace: Trace, M: Any, options: Mapping[str, Any], form: str = "") -> Iterative:
