@@ -78,6 +78,7 @@ LISTS = {
     "singular values": lambda x: np.linalg.svdvals([[x[0], x[1]], [x[2], x[3]]]).sum(),
     "eigenvalues": lambda x: np.linalg.eigvalsh([[x[0], x[1]], (x[1], x[3])]).max(),
     "fix": lambda x: (np.fix([x[0], x[1] * 2]) * x[2]).sum(),
+    "one": lambda x: np.mean([x[0]]) * np.array([x[1]]).sum() + np.array([[x[2]]]).max(),
     "stack": lambda x: np.stack([x[0], x[1]]).prod() + np.stack([x[:2], x[2:]]).prod(),
 }
 
@@ -90,3 +91,8 @@ def test_numpy_functions_take_lists_of_traced_numbers(name):
     assert value == pytest.approx(function(x), rel=1e-12)
     difference = (function(x + 1e-6 * direction) - function(x - 1e-6 * direction)) / 2e-6
     assert gradient @ direction == pytest.approx(difference, rel=1e-7)
+
+
+def test_lists_of_one_number():
+    for function in (lambda x: np.mean([x]), lambda x: np.array([x]).sum(), lambda x: (x / np.array([1.0]))[0]):
+        assert yota.value_and_grad(function)(0.3) == (0.3, 1.0)

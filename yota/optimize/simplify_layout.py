@@ -169,8 +169,8 @@ def _reshape(case: Case) -> int | None:
     (operand,) = case.operands
     if case.type_of(operand).shape == case.type.shape:
         return case.same(operand)
-    inner = case.definition(operand, "reshape")
-    if inner is not None:
+    inner = case.definition(operand, "reshape") or case.definition(operand, "stack")
+    if inner is not None and len(inner.operands) == 1:
         return case.make("reshape", inner.operands, case.static, case.type)
     read = case.definition(operand, "getitem")
     if read is not None and not case.type.shape and len(read.operands) == 1:

@@ -72,6 +72,7 @@ def _of_scipy(name: str, trace: Trace, value: Any) -> Any:
     found = getattr(special, _OF_SCIPY[name])(value)
     if is_tracer(found) and not found.ndim:
         _guarded(lambda: getattr(math, name)(value._value()), lambda: found)
+        trace.stays_finite(found)
     return found
 
 

@@ -19,6 +19,7 @@ from yota.ir.catalog import primitive as built_in
 from yota.ir.compact_recording import Recorder
 from yota.ir.location import Location, where
 from yota.ir.primitive import Primitive
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Keywords
 from yota.ir.types import NUMBERS, TensorType, tuple_of, type_of
 from yota.rules.registry import Registry
@@ -26,7 +27,7 @@ from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, copied, frozen, name_of
 from yota.tracing.conversions import Conversion, FirstRun, Interpret, LongLoop
 from yota.tracing.creation import array
-from yota.tracing.current import paused
+from yota.tracing.current import innermost, paused
 from yota.tracing.library_calls import library_call
 from yota.tracing.methods import is_tracer, of_object
 from yota.tracing.observation import Observation
@@ -113,6 +114,9 @@ class Trace:
         """The first variable of a branch that is recorded, which may not write what was there before; 0 outside."""
         self.path: list[Any] = []
         """The conditions of the branches that are recorded, one in the other."""
+        around = innermost.stack[-1]
+        self.tried: int = 0 if around is None else around.tried
+        """How many statements that run now catch exceptions of operations."""
         self.failures: list[Any] = []
         """Conditions in which a trip raises an error."""
         self.rolls = False
@@ -307,7 +311,20 @@ class Trace:
             if python is None:
                 self._rely_on(variables)
             raise
-        return self.record(primitive, tuple(variables), static or (), result, depth)
+        found = self.record(primitive, tuple(variables), static or (), result, depth)
+        if self.tried and _may_fail(primitive, result, python):
+            self.stays_finite(found)
+        return found
+
+    def stays_finite(self, found: Any) -> None:
+        """Guard a result of code whose exceptions are caught: it is not finite where an operation raises one."""
+        if not self.tried or not self.varies(found) or not np.all(np.isfinite(found._value())):
+            return
+        tried, self.tried = self.tried, 0
+        try:
+            bool(np.all(np.isfinite(found)))
+        finally:
+            self.tried = tried
 
     def ruled(self, name: str, /, *operands: Any, **static: Any) -> Any:
         """Record the primitive that the registry has by that name; see `apply`."""
@@ -341,7 +358,10 @@ class Trace:
             else:
                 self._rely_on((one, two))
             raise
-        return self.record(primitive, (one, two), (), result, depth)
+        found = self.record(primitive, (one, two), (), result, depth)
+        if self.tried and _may_fail(primitive, result, python):
+            self.stays_finite(found)
+        return found
 
     def record(
         self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any, depth: int = 0
@@ -499,6 +519,18 @@ class Trace:
         """The error for something that cannot be recorded, with the user's line."""
         self.refused = TracingError(f"{where(here())}{what} {cure}")
         return self.refused
+
+
+_HARMLESS = frozenset({operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.abs})
+"""Operators of Python's numbers that raise no exceptions."""
+
+
+def _may_fail(primitive: Primitive, result: Any, python: Callable[..., Any] | None) -> bool:
+    """Whether an operation with such a result raises an exception where it has no finite one."""
+    if type(result) in (float, complex):
+        return python not in _HARMLESS
+    is_checked = primitive.semantics.access == AccessMap.MATRIX or "raise" in np.geterr().values()
+    return is_checked and getattr(result, "dtype", np.dtype(bool)).kind in "fc"
 
 
 def _held(value: np.ndarray) -> int:

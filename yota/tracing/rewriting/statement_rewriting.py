@@ -139,7 +139,13 @@ def _with(rewriter: Rewriter, part: ast.With) -> Any:
 @rewrites(ast.Try)
 def _try(rewriter: Rewriter, part: ast.Try) -> Any:
     found = rebuilt(rewriter, part)
-    if found.handlers:
-        # Without tracing there is nothing to catch.
-        found.handlers.insert(0, ast.ExceptHandler(load(".YotaError"), None, [ast.Raise()]))
-    return found
+    if not found.handlers:
+        return found
+    # A name of an exception may be one that the body binds.
+    name, kinds = rewriter.new(), [each.type or load("BaseException") for each in found.handlers]
+    told = ast.Assign([store(name)], ast.Tuple(kinds, ast.Load()))
+    unknown = ast.ExceptHandler(None, None, [ast.Assign([store(name)], ast.Constant(None))])
+    found.body = [ast.With([ast.withitem(rule("tried", load(name)))], found.body)]
+    # Without tracing there is nothing to catch.
+    found.handlers.insert(0, ast.ExceptHandler(load(".YotaError"), None, [ast.Raise()]))
+    return [placed(ast.Try([told], [unknown], [], []), part), found]

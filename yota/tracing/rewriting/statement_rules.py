@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -132,14 +133,51 @@ def formatted(value: Any, conversion: int, specification: str) -> Any:
     return joined(format(converted, specification), texts_in([converted, specification]))
 
 
+_OF_VALUES = (ZeroDivisionError, OverflowError, FloatingPointError, ValueError, RuntimeWarning)
+"""Exceptions by which operations tell of the values of their operands."""
+
+
+@rule("tried")
+class Tried:
+    """The body of a ``try`` statement, which catches exceptions of these ``kinds``; of all if they are not known."""
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, kinds: Any) -> None:
+        caught = [BaseException] if kinds is None else [*_classes(kinds)]
+        self._trace = current() if any(issubclass(each, kind) for each in _OF_VALUES for kind in caught) else None
+        if self._trace is not None and {Warning, RuntimeWarning} & {*caught}:
+            raise self._trace.refuse(
+                "NumPy gives no warnings while yota records, so `except RuntimeWarning` is never entered.",
+                'Write with np.errstate(all="raise"): and except FloatingPointError:',
+            )
+
+    def __enter__(self) -> None:
+        if self._trace is not None:
+            self._trace.tried += 1
+
+    def __exit__(self, *fault: object) -> None:
+        if self._trace is not None:
+            self._trace.tried -= 1
+
+
+def _classes(kinds: Any) -> Iterator[type]:
+    for each in kinds:
+        if isinstance(each, type):
+            yield each
+        elif isinstance(each, tuple):
+            yield from _classes(each)
+
+
 @rule("managed")
 class Managed:
     """A context of the user's, which may be one of a class that runs from its source."""
 
-    __slots__ = ("_context", "_leave")
+    __slots__ = ("_context", "_leave", "_tried")
 
     def __init__(self, context: Any) -> None:
         self._context = context
+        self._tried = Tried(vars(context)["_exceptions"] if isinstance(context, contextlib.suppress) else ())
 
     def __enter__(self) -> Any:
         context = self._context
@@ -149,9 +187,12 @@ class Managed:
         if special(context, "__enter__") is None:
             enters(context)
         self._leave = _method(context, "__exit__")
-        return _method(context, "__enter__")()
+        found = _method(context, "__enter__")()
+        self._tried.__enter__()
+        return found
 
     def __exit__(self, kind: Any, fault: Any, traceback: Any) -> bool:
+        self._tried.__exit__()
         # Without tracing there is nothing to suppress.
         return bool(self._leave(kind, fault, traceback)) and not isinstance(fault, YotaError)
 
