@@ -196,7 +196,10 @@ def description(request: Request, tapes: Sequence[Tape]) -> list[str]:
     ]
     names = sorted({op.name for tape in tapes for op in tape.ops})
     known = [rule.source for name in names if registry().knows(name) for rule in registry().rules(name)]
-    lines += [f"    rules {digest(chr(10).join(known))}", f"    source {digest(source_of(call.function))}"]
+    lines.append(f"    rules {digest(chr(10).join(known))}")
+    # Expressions have no source.
+    if source := source_of(call.function):
+        lines.append(f"    source {digest(source)}")
     return lines
 
 
