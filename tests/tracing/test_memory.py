@@ -130,12 +130,19 @@ def test_what_depends_on_strides_is_recorded_again_for_others():
     np.testing.assert_array_equal(compiled(np.repeat(X, 2)[::2]), 3 * X**2)
 
 
+def shifted(x):
+    y = x.copy()
+    y.flat[1:] = y[:-1]
+    return y
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (lambda x: x.view(np.int64).sum() * x[0], "shows their bits"),
         (lambda x: as_strided(x, (5,), (8,)).sum(), "reaches outside"),
         (lambda x: np.frombuffer(x.tobytes()).sum(), "takes a traced value off the tape"),
+        (lambda x: shifted(x).sum(), "written into its .flat"),
     ],
 )
 def test_memory_that_is_not_followed_is_refused(function, message):

@@ -195,6 +195,8 @@ class Tracer(ArrayMethods):
     @flat.setter
     def flat(self, values: Any) -> None:
         """NumPy repeats what is too short, and leaves out what is too much."""
+        if values is not self:
+            views.refuse_own(views.flat(self), values)
         self[...] = np.reshape(np.resize(values, self.size), self.shape)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:

@@ -15,7 +15,7 @@ from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
 from yota.tracing.current import current, innermost
 from yota.tracing.indices import are_whole, normalise, places
-from yota.tracing.memory import by_layout, laid_as
+from yota.tracing.memory import by_layout, laid_as, root_of
 from yota.tracing.methods import cast, is_tracer, with_part
 
 if TYPE_CHECKING:
@@ -200,6 +200,15 @@ def flat(tracer: Tracer) -> Tracer:
     )
 
 
+def refuse_own(tracer: Tracer, value: Any) -> None:
+    """Refuse elements of an array that are written by its ``flat``: NumPy reads some after it has overwritten them."""
+    is_flat = type(tracer._read) is Look and tracer._read.items
+    if is_flat and is_tracer(value) and value.ndim and root_of(value) is root_of(tracer):
+        raise tracer._trace.refuse(
+            "elements of an array are written into its .flat, which NumPy does one by one.", "Write their .copy()."
+        )
+
+
 def write(tracer: Tracer, index: Any, value: Any) -> None:
     """``tracer[index] = value``, recorded as a new array that takes the old one's place."""
     if value is None and tracer.dtype.kind in "fc":
@@ -219,6 +228,7 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
         index = tuple(each for each in index if not _is_truth(each))
     if _is_there(tracer, index, value):
         return
+    refuse_own(tracer, value)
     value = _castable(trace, tracer, value)
     mask = None if trace.exact else _mask(tracer, index)
     if mask is not None and not np.ndim(value):
