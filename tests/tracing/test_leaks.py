@@ -789,12 +789,14 @@ def test_what_catches_exceptions_is_recorded_for_values_that_raise_and_for_other
             assert "linalg" in inner.__code__.co_names  # compiled code raises it, and does not go on
 
 
-def test_handlers_of_warnings_are_refused():
+def test_handlers_of_warnings_are_refused_where_numpy_warns():
     def logarithm(x):
         try:
             return np.log(x)
         except RuntimeWarning:
             return 0.0 * x
 
+    derivative = yota.value_and_grad(logarithm)
+    assert derivative(0.5) == (np.log(0.5), 2.0)
     with pytest.raises(errors.TracingError, match="never entered"):
-        yota.grad(logarithm, 0.5)
+        derivative(0.0)

@@ -117,6 +117,8 @@ class Trace:
         around = innermost.stack[-1]
         self.tried: int = 0 if around is None else around.tried
         """How many statements that run now catch exceptions of operations."""
+        self.warned: int = 0 if around is None else around.warned
+        """How many of them catch NumPy's warnings, which it does not give while yota records."""
         self.failures: list[Any] = []
         """Conditions in which a trip raises an error."""
         self.rolls = False
@@ -312,13 +314,20 @@ class Trace:
                 self._rely_on(variables)
             raise
         found = self.record(primitive, tuple(variables), static or (), result, depth)
-        if self.tried and _may_fail(primitive, result, python):
+        if self.tried and _may_fail(primitive, result, python, self.warned > 0):
             self.stays_finite(found)
         return found
 
     def stays_finite(self, found: Any) -> None:
         """Guard a result of code whose exceptions are caught: it is not finite where an operation raises one."""
-        if not self.tried or not self.varies(found) or not np.all(np.isfinite(found._value())):
+        if not self.tried or not self.varies(found):
+            return
+        if not np.all(np.isfinite(found._value())):
+            if self.warned:
+                raise self.refuse(
+                    "NumPy gives no warnings while yota records, so `except RuntimeWarning` is never entered.",
+                    'Write with np.errstate(all="raise"): and except FloatingPointError:',
+                )
             return
         tried, self.tried = self.tried, 0
         try:
@@ -359,7 +368,7 @@ class Trace:
                 self._rely_on((one, two))
             raise
         found = self.record(primitive, (one, two), (), result, depth)
-        if self.tried and _may_fail(primitive, result, python):
+        if self.tried and _may_fail(primitive, result, python, self.warned > 0):
             self.stays_finite(found)
         return found
 
@@ -525,12 +534,13 @@ _HARMLESS = frozenset({operator.add, operator.sub, operator.mul, operator.neg, o
 """Operators of Python's numbers that raise no exceptions."""
 
 
-def _may_fail(primitive: Primitive, result: Any, python: Callable[..., Any] | None) -> bool:
+def _may_fail(primitive: Primitive, result: Any, python: Callable[..., Any] | None, warned: bool) -> bool:
     """Whether an operation with such a result raises an exception where it has no finite one."""
     if type(result) in (float, complex):
         return python not in _HARMLESS
-    is_checked = primitive.semantics.access == AccessMap.MATRIX or "raise" in np.geterr().values()
-    return is_checked and getattr(result, "dtype", np.dtype(bool)).kind in "fc"
+    return getattr(result, "dtype", np.dtype(bool)).kind in "fc" and (
+        warned or primitive.semantics.access == AccessMap.MATRIX or "raise" in np.geterr().values()
+    )
 
 
 def _held(value: np.ndarray) -> int:

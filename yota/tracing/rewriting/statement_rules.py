@@ -141,24 +141,22 @@ _OF_VALUES = (ZeroDivisionError, OverflowError, FloatingPointError, ValueError, 
 class Tried:
     """The body of a ``try`` statement, which catches exceptions of these ``kinds``; of all if they are not known."""
 
-    __slots__ = ("_trace",)
+    __slots__ = ("_trace", "_warned")
 
     def __init__(self, kinds: Any) -> None:
         caught = [BaseException] if kinds is None else [*_classes(kinds)]
         self._trace = current() if any(issubclass(each, kind) for each in _OF_VALUES for kind in caught) else None
-        if self._trace is not None and {Warning, RuntimeWarning} & {*caught}:
-            raise self._trace.refuse(
-                "NumPy gives no warnings while yota records, so `except RuntimeWarning` is never entered.",
-                'Write with np.errstate(all="raise"): and except FloatingPointError:',
-            )
+        self._warned = bool({Warning, RuntimeWarning} & {*caught})
 
     def __enter__(self) -> None:
         if self._trace is not None:
             self._trace.tried += 1
+            self._trace.warned += self._warned
 
     def __exit__(self, *fault: object) -> None:
         if self._trace is not None:
             self._trace.tried -= 1
+            self._trace.warned -= self._warned
 
 
 def _classes(kinds: Any) -> Iterator[type]:
