@@ -207,8 +207,7 @@ class ProgramReader(Steps, Reader):
         return self.call("zeros", *map(self._counted, expression.shape))
 
     def _MatrixBase(self, expression: Any) -> Expression:  # noqa: N802
-        made = self._cells(expression, "matrix_of_numbers")
-        return self.call(made.function, *made.arguments, shape=tuple(expression.shape))
+        return self.call("matrix_of_numbers", *self._cells(expression), shape=tuple(expression.shape))
 
     def _OneMatrix(self, expression: Any) -> Expression:  # noqa: N802
         return self.call("ones", *map(self._counted, expression.shape))
@@ -252,9 +251,8 @@ class ProgramReader(Steps, Reader):
         self.counted |= counted
         return found
 
-    def _cells(self, expression: Any, function: str) -> Call:
-        parts = tuple(self.read(sympy.sympify(each)) for each in sympy.flatten(expression))
-        return Call(function, parts, (("shape", Literal(tuple(expression.shape))),))
+    def _cells(self, expression: Any) -> tuple[Expression, ...]:
+        return tuple(self.read(sympy.sympify(each)) for each in sympy.flatten(expression))
 
     def result(self, expression: Any) -> Expression:
         """A result, possibly a structure."""
@@ -262,7 +260,7 @@ class ProgramReader(Steps, Reader):
             kind = "list" if isinstance(expression, list) else "tuple"
             return Call(kind, tuple(map(self.result, expression)))
         if isinstance(expression, (sympy.MatrixBase, sympy.NDimArray)):
-            return self._cells(expression, "matrix")
+            return Call("matrix", self._cells(expression), (("shape", Literal(tuple(expression.shape))),))
         if isinstance(expression, str):
             return self._text(expression)
         if isinstance(expression, (dict, set)) or not isinstance(expression, (sympy.Basic, int, float, complex)):
