@@ -35,7 +35,7 @@ _MOST = 300
 """Panels."""
 _TINY, _LOST = 1e-290, 1e-100
 """Integrals below are not resolved: their values have few digits, or they are such parts of others beside them."""
-_LARGEST = 2**23
+_LARGEST = 2**22
 """Nodes of integrals that are evaluated at once."""
 _depth = contextvars.ContextVar("_depth", default=0)
 _SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
