@@ -336,3 +336,69 @@ def test_quantiles_that_scipy_searches_for_are_steps():
     fg = yota.value_and_grad(quantile, wrt=("q", "loc"), dynamic=True)
     for q in (0.3, 0.9, 0.97):
         assert fg(q, 0.25) == (quantile(q, 0.25), (0.0, 1.0))
+
+
+LIMITS = [
+    ("genextreme", (0.0,)),
+    ("genpareto", (0.0,)),
+    ("skewnorm", (0.0,)),
+    ("pearson3", (0.0,)),
+    ("kappa4", (0.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize("method", ["logpdf", "cdf", "logsf", "ppf", "isf"])
+@pytest.mark.parametrize(("name", "shapes"), LIMITS)
+def test_shapes_at_which_scipy_takes_the_limit_have_derivatives(name, shapes, method):
+    distribution = getattr(scipy.stats, name)
+    x = np.array([0.2, 0.6, 0.9])
+    x = x if method in ("ppf", "isf") else distribution.ppf(x, *shapes) * 1.3 + 0.2
+
+    def values(p):
+        return getattr(distribution, method)(x, *[p[k] for k in range(len(shapes))], loc=p[-2], scale=p[-1])
+
+    p = np.array([*shapes, 0.2, 1.3])
+    found = yota.jacobian(values)(p)
+    for k, direction in enumerate(np.eye(len(p))):
+        # Near its limit SciPy's own function is not exact to more digits.
+        wide, narrow = ((values(p + h * direction) - values(p - h * direction)) / (2 * h) for h in (0.02, 0.01))
+        np.testing.assert_allclose(found[:, k], (4 * narrow - wide) / 3, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gengamma", "exponweib", "nakagami", "exponpow", "betaprime"])
+def test_hessians_where_a_shape_cancels_a_logarithm(name):
+    distribution = getattr(scipy.stats, name)
+    shapes = {"nakagami": (0.5,), "exponpow": (1.0,)}.get(name, (1.0, 1.0))
+    x = np.array([0.4, 1.1, 2.3])
+
+    def loss(p):
+        return np.sum(distribution.logpdf(x, *[p[k] for k in range(len(shapes))], loc=p[-2], scale=p[-1]))
+
+    p, gradient = np.array([*shapes, 0.1, 1.2]), yota.gradient(loss)
+    wide, narrow = (
+        np.array([(gradient(p + h * each) - gradient(p - h * each)) / (2 * h) for each in np.eye(len(p))])
+        for h in (2e-3, 1e-3)
+    )
+    np.testing.assert_allclose(yota.hessian(loss)(p), (4 * narrow - wide) / 3, rtol=1e-6, atol=1e-6)
+
+
+def test_methods_are_recorded_alike_after_code_that_needed_the_sources_of_scipy():
+    def of(distribution, method, count, x):
+        def loss(p):
+            return np.sum(getattr(distribution, method)(x, *[p[k] for k in range(count)], loc=p[-2], scale=p[-1]))
+
+        return loss
+
+    x = np.array([0.4, 1.1, 2.3])
+    yota.hessian(of(scipy.stats.betaprime, "logcdf", 2, x))(np.array([5.0, 6.0, 0.1, 1.2]))
+    found = yota.hessian(of(scipy.stats.cauchy, "logpdf", 0, x))(np.array([0.4, 1.3]))
+    z = (x - 0.4) / 1.3
+    # The second derivative of -log(1 + z**2), at the location too, where SciPy's own code has a kink.
+    assert found[0, 0] == pytest.approx(np.sum(-2 * (1 - z * z) / (1 + z * z) ** 2) / 1.3**2, rel=1e-12)
+
+
+def test_the_distribution_function_of_student_has_second_derivatives_at_its_location():
+    found = yota.hessian(lambda p: scipy.special.stdtr(p[0], p[1]))(np.array([3.0, 0.0]))
+    with mpmath.workdps(30):
+        slope = mpmath.diff(lambda v: 1 / (mpmath.sqrt(v) * mpmath.beta(v / 2, 0.5)), 3)
+    np.testing.assert_allclose(found, [[0, float(slope)], [float(slope), 0]], rtol=1e-12, atol=1e-12)

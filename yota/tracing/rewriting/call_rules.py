@@ -105,11 +105,11 @@ def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, An
     inner: Any = method.__func__
     if type(inner) is not FunctionType:
         return call(inner, (method.__self__, *args), keywords)
-    if is_readable(inner):
-        return _run(from_source(inner), (method.__self__, *args), keywords)
     form = form_of(inner)
     if form is not None:
         return form(method.__self__, *args, **keywords)
+    if is_readable(inner):
+        return _run(from_source(inner), (method.__self__, *args), keywords)
     return natively(MethodType(reading(inner, taken), method.__self__), args, keywords)
 
 

@@ -10,6 +10,7 @@ from yota.tracing.scipy import (  # noqa: F401  (each registers its functions)
     hypergeometric,
     image_sampling,
     interpolation,
+    limiting_shapes,
     mixtures,
     multivariate,
     ndimage,

@@ -117,27 +117,6 @@ def _above(trace: Trace, self: Any, x: Any, p: Any, a: Any, b: Any) -> Any:
     return _below(trace, self, -x, p, a, -b)
 
 
-def _kappa(trace: Trace, x: Any, shape: Any) -> Any:
-    """``-log1p(-shape * x) / shape``, which is x where the shape is 0."""
-    return x * trace.ruled("_log_ratio", 1 - shape * x)
-
-
-@records(_CONTINUOUS, "kappa4_gen._logcdf")
-def _kappa_below(trace: Trace, self: Any, x: Any, h: Any, k: Any) -> Any:
-    return -_kappa(trace, np.exp(-_kappa(trace, *map(trace.traced, (x, k)))), h)
-
-
-@records(_CONTINUOUS, "kappa4_gen._logpdf")
-def _kappa_density(trace: Trace, self: Any, x: Any, h: Any, k: Any) -> Any:
-    return (1 - h) * _kappa_below(trace, self, x, h, k) - (1 - k) * _kappa(trace, *map(trace.traced, (x, k)))
-
-
-@records(_CONTINUOUS, "kappa4_gen._ppf")
-def _kappa_quantile(trace: Trace, self: Any, q: Any, h: Any, k: Any) -> Any:
-    boxcox = special("boxcox")
-    return -boxcox(-boxcox(q, h), k)
-
-
 @records("scipy._lib.array_api_extra._lib._funcs", "_apply_where")
 def _apply_where(trace: Trace, cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any) -> Any:
     """Both functions for all elements: where one is not chosen, of an element for which it is."""

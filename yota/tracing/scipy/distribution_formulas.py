@@ -29,7 +29,8 @@ def _odds(p: Any) -> Any:
     return p / (1 - p)
 
 
-def _normal(z: Any) -> Any:
+def log_normal(z: Any) -> Any:
+    """The logarithm of the normal density."""
     return -0.5 * z * z - 0.5 * math.log(2 * math.pi)
 
 
@@ -89,7 +90,7 @@ CONTINUOUS: dict[str, _Formulas] = {
         "ppf": _generalized_quantile,
         "isf": lambda q, b: -_generalized_quantile(q, b),
     },
-    "halfnorm": {"logpdf": lambda z: _normal(z) + math.log(2)},
+    "halfnorm": {"logpdf": lambda z: log_normal(z) + math.log(2)},
     "laplace": {
         "logpdf": lambda z: -np.abs(z) - math.log(2),
         "cdf": _laplace,
@@ -98,8 +99,8 @@ CONTINUOUS: dict[str, _Formulas] = {
         "logsf": lambda z: _laplace_log(-z),
     },
     "logistic": {"logpdf": lambda z: special("log_expit")(z) + special("log_expit")(-z)},
-    "lognorm": {"logpdf": lambda z, s: _normal(np.log(z) / s) - np.log(s * z)},
-    "norm": {"logpdf": _normal},
+    "lognorm": {"logpdf": lambda z, s: log_normal(np.log(z) / s) - np.log(s * z)},
+    "norm": {"logpdf": log_normal},
     "pareto": {
         "logpdf": lambda z, b: np.log(b) - (b + 1) * np.log(z),
         "cdf": lambda z, b: -np.expm1(-b * np.log(z)),
