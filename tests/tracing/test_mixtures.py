@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special._ufuncs as own
-from scipy import special
+from scipy import special, stats
 
 import yota
 
@@ -86,3 +86,31 @@ def test_other_parameters_take_the_terms_that_they_need():
     fg = yota.value_and_grad(lambda c: own._ncx2_pdf(3.0, 2.0, c), dynamic=True)
     for c in (1.0, 1.5, 90.0, 1e-3):
         assert fg(c)[0] == pytest.approx(own._ncx2_pdf(3.0, 2.0, c), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "methods"),
+    [
+        ("ncx2", (2.0, 0.0), ("logpdf", "pdf", "cdf", "logsf")),
+        ("ncf", (3.0, 4.0, 0.0), ("logpdf", "cdf")),
+        ("nct", (3.0, 0.0), ("logpdf", "cdf", "logsf")),
+        ("rice", (0.0,), ("logpdf", "cdf", "logsf")),
+        ("rice", (9.0,), ("logcdf",)),
+    ],
+)
+def test_derivatives_without_noncentrality_are_those_from_above(name, shapes, methods):
+    weights, x = np.array([1.0, 2.0, 0.5]), np.array([0.5, 1.5, 4.0])
+    for method in methods:
+
+        def loss(p, method=method):
+            found = getattr(getattr(stats, name), method)(x, *[p[k] for k in range(len(shapes))])
+            return np.sum(found * weights)
+
+        p, h = np.array(shapes), 1e-4
+        # Of fourth order, from one side.
+        stencil = np.array([-25, 48, -36, 16, -3]) / (12 * h)
+        known = [sum(c * loss(p + k * h * each) for k, c in enumerate(stencil)) for each in np.eye(len(p))]
+        np.testing.assert_allclose(yota.gradient(loss)(p), known, rtol=1e-6, atol=1e-7)
+        gradient = yota.gradient(loss)
+        rows = [sum(c * gradient(p + k * h * each) for k, c in enumerate(stencil)) for each in np.eye(len(p))]
+        np.testing.assert_allclose(yota.hessian(loss)(p), rows, rtol=1e-5, atol=1e-6)

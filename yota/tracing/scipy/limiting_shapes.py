@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.forms import Trace, np, records
+from yota.tracing.forms import Trace, np, original, records
 from yota.tracing.scipy.distribution_formulas import log_normal, special
+from yota.tracing.scipy.mixtures import NONCENTRAL
 
 _CONTINUOUS = "scipy.stats._continuous_distns"
 _NEARLY_NORMAL = 0.000016
@@ -148,3 +149,23 @@ def _pearson_quantile(trace: Trace, self: Any, q: Any, skew: Any) -> Any:
         return np.where(rate > 0, special("gammaincinv")(order, q), special("gammainccinv")(order, q)) / rate - rate
 
     return _pearson(trace, skew, z, first, second, far)
+
+
+@records(_CONTINUOUS, *(f"ncx2_gen._{each}" for each in NONCENTRAL), named=True)
+def _noncentral(name: str, trace: Trace, self: Any, x: Any, df: Any, nc: Any) -> Any:
+    """Without noncentrality by the mixture alone; else as SciPy has it."""
+    x, df, nc = map(trace.traced, (x, df, nc))
+    method = name.removeprefix("ncx2_gen._")
+    if bool(np.any(nc == 0)):
+        return NONCENTRAL[method](x, df, nc)
+    return original(getattr(type(self), f"_{method}"))(self, x, df, nc)
+
+
+@records(_CONTINUOUS, "rice_gen._pdf")
+def _rice_density(trace: Trace, self: Any, x: Any, b: Any) -> Any:
+    """The exponentially scaled Bessel function, of which the slope at 0 is taken to be 0, is for large arguments."""
+    x, b = map(trace.traced, (x, b))
+    near = x * b < 1
+    low, high = np.where(near, x * b, 0.5), np.where(near, 1.0, x * b)
+    inner = np.exp(-0.5 * (x * x + b * b)) * special("i0")(low)
+    return x * np.where(near, inner, np.exp(-0.5 * (x - b) ** 2) * special("i0e")(high))

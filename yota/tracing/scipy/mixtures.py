@@ -24,6 +24,8 @@ def _values(x: Any) -> Any:
 
 def _counts(rate: Any, *centres: Any) -> Any:
     """The numbers whose Poisson weights count, as a column before all axes; for other rates, a guard says so."""
+    if not np.size(rate):
+        return np.zeros((1,) * (1 + np.ndim(rate)))
     least = min(float(np.min(_values(each))) for each in (rate, *centres))
     most = max(float(np.max(_values(each))) for each in (rate, *centres))
     first = max(0, math.floor(0.5 * least - 15 * math.sqrt(least) - 20))
@@ -34,8 +36,15 @@ def _counts(rate: Any, *centres: Any) -> Any:
     return np.reshape(counts, (-1,) + (1,) * np.ndim(rate))
 
 
-def _poisson(counts: Any, rate: Any) -> Any:
-    return np.exp(special("xlogy")(counts, rate) - rate - special("gammaln")(counts + 1))
+def _poisson(counts: Any, rate: Any, more: float = 0.0) -> Any:
+    """``rate**counts * exp(-rate) / gamma(counts + 1 + more)``."""
+    scale = special("gammaln")(counts + 1 + more)
+    if not bool(np.any(rate == 0)):
+        return np.exp(special("xlogy")(counts, rate) - rate - scale)
+    # At a rate of 0 the slope of a logarithm is infinite.
+    near = rate < 1
+    low, high = np.where(near, rate, 0.5), np.where(near, 1.0, rate)
+    return np.where(near, low**counts * np.exp(-low - scale), np.exp(counts * np.log(high) - high - scale))
 
 
 def _mixed(rate: Any, term: Callable[[Any], Any], *centres: Any) -> Any:
@@ -67,6 +76,15 @@ def _ncx2_sf(x: Any, v: Any, c: Any) -> Any:
     return _mixed(0.5 * c, lambda j: special("gammaincc")(0.5 * v + j, 0.5 * x), _peak(x, c), 0.0 * v)
 
 
+NONCENTRAL: dict[str, Callable[..., Any]] = {
+    "logpdf": lambda x, v, c: np.log(_ncx2_pdf(x, v, c)),
+    "pdf": _ncx2_pdf,
+    "cdf": _chndtr,
+    "sf": _ncx2_sf,
+}
+"""The noncentral chi-square distribution, by the names of SciPy's methods."""
+
+
 def _ncf_pdf(x: Any, a: Any, b: Any, c: Any) -> Any:
     y, slope = a * x / (a * x + b), a * b / np.square(a * x + b)
     return slope * _mixed(0.5 * c, lambda j: beta_density(0.5 * a + j, 0.5 * b, y), 0.5 * c * y)
@@ -88,7 +106,7 @@ def _student(c: Any, t: Any, v: Any, term: Callable[[Any, Any, Any], Any]) -> An
     arrays = np.broadcast_arrays(0.5 * c * c, share)
     rate, y = arrays
     counts = _counts(rate)
-    odd = c / math.sqrt(2) * np.exp(special("xlogy")(counts, rate) - rate - special("gammaln")(counts + 1.5))
+    odd = c / math.sqrt(2) * _poisson(counts, rate, 0.5)
     sums = _poisson(counts, rate) * term(counts + 0.5, 0.5 * v, y) + odd * term(counts + 1, 0.5 * v, y)
     return 0.5 * np.sum(sums, axis=0)
 
