@@ -1,5 +1,7 @@
 """Densities and distribution functions of scipy.stats: values are SciPy's, gradients those of 50 digits."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -396,3 +398,14 @@ def test_the_distribution_function_of_student_has_second_derivatives_at_its_loca
     with mpmath.workdps(30):
         slope = mpmath.diff(lambda v: 1 / (mpmath.sqrt(v) * mpmath.beta(v / 2, 0.5)), 3)
     np.testing.assert_allclose(found, [[0, float(slope)], [float(slope), 0]], rtol=1e-12, atol=1e-12)
+
+
+def test_second_derivatives_of_the_wrapped_cauchy_distribution_in_its_middle():
+    found = yota.hessian(lambda p: scipy.stats.wrapcauchy.cdf(p[0], p[1]))(np.array([math.pi, 0.3]))
+    with mpmath.workdps(40):
+        # The integral of the density from 0 to x.
+        def density(x, c):
+            return (1 - c * c) / (2 * mpmath.pi * (1 + c * c - 2 * c * mpmath.cos(x)))
+
+        mixed = mpmath.diff(lambda c: density(mpmath.mpf(math.pi), c), 0.3)
+    np.testing.assert_allclose(found, [[0, float(mixed)], [float(mixed), 0]], rtol=1e-12, atol=1e-12)

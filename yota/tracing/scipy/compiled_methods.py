@@ -150,6 +150,17 @@ def _power_quantile(trace: Trace, self: Any, q: Any, c: Any, s: Any) -> Any:
     return np.exp(-s * special("ndtri_exp")(np.log1p(-trace.traced(q)) / c))
 
 
+@records(_CONTINUOUS, "wrapcauchy_gen._cdf")
+def _wrapped_cauchy(trace: Trace, self: Any, x: Any, c: Any) -> Any:
+    """From the middle, too: SciPy's formulas on both sides meet at poles of the tangent."""
+    x, c = map(trace.traced, (x, c))
+    rate, middle = (1 + c) / (1 - c), np.arctan(np.tan(0.5 * np.clip(x - math.pi, -2.0, 2.0)) * (1 - c) / (1 + c))
+    side = np.where(x < math.pi, x, 2 * math.pi - x)
+    is_near = np.abs(x - math.pi) < 1
+    tail = np.arctan(rate * np.tan(0.5 * np.where(is_near, 1.0, side))) / math.pi
+    return np.where(is_near, 0.5 + middle / math.pi, np.where(x < math.pi, tail, 1 - tail))
+
+
 _NORMAL = np.arange(-9.0, 9.0, 0.09)
 _CHI = np.arange(-40.0, 6.5, 0.1)
 
