@@ -288,3 +288,22 @@ def test_both_orders(function, order):
 )
 def test_limits(function, x, expected):
     assert yota.grad(lambda x: np.real(function(x)), x)[1][0] == pytest.approx(expected, rel=1e-6, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("function", "point", "exact"),
+    [
+        (lambda p: np.power(p[0], p[1]), (2.0, 0.0), [[0, 0.5], [0.5, math.log(2) ** 2]]),
+        (lambda p: sc.powm1(p[0], p[1]), (2.0, 0.0), [[0, 0.5], [0.5, math.log(2) ** 2]]),
+        (lambda p: sc.xlogy(p[0], p[1]), (0.0, 1.5), [[0, 1 / 1.5], [1 / 1.5, 0]]),
+        (lambda p: sc.xlog1py(p[0], p[1]), (0.0, 1.5), [[0, 0.4], [0.4, 0]]),
+        (lambda p: sc.rgamma(p[0]), (0.0,), [[2 * np.euler_gamma]]),
+        (lambda p: sc.rgamma(p[0]), (-1.0,), [[2 * (1 - np.euler_gamma)]]),
+        (lambda p: sc.it2i0k0(p[0])[0], (1.0,), [[sc.i1(1.0) - sc.i0(1.0) + 1]]),
+        (lambda p: sc.it2j0y0(p[0])[0], (1.0,), [[sc.j1(1.0) + sc.j0(1.0) - 1]]),
+        # exp(-x) * (I0 + I0'' - 2 * I1), where I0'' = I0 - I1 / x.
+        *[(lambda p: sc.i0e(p[0]), (x,), [[2 * (sc.i0e(x) - sc.i1e(x)) - sc.i1e(x) / x]]) for x in (3.0, 7.0, 20.0)],
+    ],
+)
+def test_second_derivatives_where_branches_meet(function, point, exact):
+    np.testing.assert_allclose(yota.hessian(function)(np.array(point)), exact, rtol=1e-11, atol=1e-14)
