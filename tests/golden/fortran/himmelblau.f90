@@ -10,7 +10,7 @@
 ! Argument specs, and what the code was made from:
 !
 !     x = float64[2]
-!     rules b485cd83396295fa
+!     rules 039d4b19aad5a916
 !     source 3985028b0a7d6552
 !
 ! Arrays are in C order without gaps. Results overlap neither arguments nor one another.

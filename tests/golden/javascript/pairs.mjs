@@ -10,7 +10,7 @@
 // Argument specs, and what the code was made from:
 //
 //     x = float64[N,3]
-//     rules 2258817e0fc59ebf
+//     rules 87ab6d810e7a24d7
 //     source 3353ec217eea8afe
 //
 // Arrays are in C order without gaps. Results overlap neither arguments nor one another.
