@@ -14,7 +14,6 @@ from yota.errors import RuleError
 from yota.ir.primitive import COMPARISONS
 from yota.rules.algebras.evaluate import Algebra, formulas
 from yota.rules.algebras.opaque import flat, number
-from yota.rules.algebras.residues import follows
 from yota.rules.language.model import Call, Domain, Expression, Rule
 from yota.rules.language.rule_text import walk
 from yota.rules.laws.inspection import Registered
@@ -46,8 +45,6 @@ def exactly(rule: Rule, result: str, parameter: str, registry: Registered) -> bo
     """
     if rule.kind != "elementwise":
         return False
-    if follows(rule, result, parameter, registry):
-        return True
     partial = registry.partial(rule, parameter, result)
     if sum(1 for _ in walk(partial)) > _MOST_PARTS:
         return False

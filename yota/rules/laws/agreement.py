@@ -11,7 +11,6 @@ from yota.errors import RuleError
 from yota.rules.algebras import digits
 from yota.rules.algebras.emitted import evaluate
 from yota.rules.algebras.opaque import derive
-from yota.rules.algebras.residues import follows
 from yota.rules.language.model import Expression, refusal
 from yota.rules.language.rule_text import show
 from yota.rules.laws import trials
@@ -84,7 +83,7 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
     """A point at which a partial is wrong, with both values; None if there is none or nothing to compare with."""
     rule = case.rule
     expression = case.registry.partial(rule, parameter, result)
-    if refusal(expression) is not None or follows(rule, result, parameter, case.registry):
+    if refusal(expression) is not None:
         return None
     tolerance = trials.tolerance(rule, expression)
     for point in points(rule, case.registry, _POINTS):
