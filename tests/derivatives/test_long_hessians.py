@@ -149,3 +149,18 @@ def test_steps_that_repeat_stay_a_loop_in_a_hessian() -> None:
     for each in (found, straight):
         np.testing.assert_allclose(each(point), stepped(pulled, point), rtol=1e-6, atol=1e-8)
     assert len(found.source.splitlines()) * 2 < len(straight.source.splitlines())
+
+
+@pytest.mark.parametrize("size", [20, 150])
+def test_full_hessians_of_array_code_are_not_coloured(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many products as rows would be written one after the other, or looked for in vain."""
+
+    def coloured(matrix: Any) -> Any:
+        raise AssertionError(f"{matrix.nnz} entries were coloured")
+
+    monkeypatch.setattr("yota.transform.sparse.products.star", coloured)
+    x = np.linspace(-1.0, 1.0, size)
+    found = yota.hessian(lambda x: np.log(np.sum(np.exp(x))))
+    shares = np.exp(x) / np.sum(np.exp(x))
+    np.testing.assert_allclose(found(x), np.diag(shares) - np.outer(shares, shares), rtol=1e-12, atol=1e-15)
+    assert len(found.tape) < 60

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.emit.python.scalar import is_scalar
 from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
@@ -36,10 +35,12 @@ _MOST_GIVEN = 64
 
 def along(tape: Tape, leaf: int, known: Registry) -> Tape:
     """The gradient of the gradient, with the last input, the direction, as seed; the Hessian is symmetric."""
-    found = with_slope(tape, leaf, known)
-    if len(found) > _LONG and is_scalar(tape, inlined=False):
-        found = pipeline.run(found, inlined=False, once=True)
-    return pulled(found, leaf, known)
+    return pulled(shortened(with_slope(tape, leaf, known)), leaf, known)
+
+
+def shortened(slope: Tape) -> Tape:
+    """A value and its gradient, simplified if they are long."""
+    return pipeline.run(slope, inlined=False, once=True) if len(slope) > _LONG else slope
 
 
 def pulled(tape: Tape, leaf: int, known: Registry) -> Tape:

@@ -20,7 +20,7 @@ from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.optimize import cse, dce, pipeline
 from yota.rules.registry import Registry, registry
 from yota.run.arguments import Arguments
-from yota.run.derivatives.directions import row_by_row, stacked
+from yota.run.derivatives.directions import row_by_row, shortened, stacked
 from yota.run.derivatives.straight_line import (
     Entries,
     largest,
@@ -66,9 +66,12 @@ def entries(
     """The entries as scalar code, or as a few array products, and the inputs that the pattern depends on."""
     tape = recorded.tape
     size = tape.types[tape.inputs[leaf].variable].size
+    made, products = None, 0
     if size > max(len(tape), _FEW):
+        # Each product takes an operation or more: of more products the code would be too long.
+        products = MOST_PRODUCTS if size > _LONG else min(MOST_PRODUCTS, (size - 1) // _UNROLLED)
         with contextlib.suppress(DifferentiationError, ArgumentError):
-            made = _compressed(recorded, leaf, arguments, wanted)
+            made = _compressed(recorded, leaf, arguments, wanted, products)
             if size > _LONG or _UNROLLED * len(made[0].tape) < size:
                 return made
     if wanted.sparse or target.effort != "quick":
@@ -78,11 +81,14 @@ def entries(
     if found is not None:
         return found, {}
     try:
-        return _compressed(recorded, leaf, arguments, wanted)
+        if made is None and (wanted.sparse or products < MOST_PRODUCTS):
+            made = _compressed(recorded, leaf, arguments, wanted, MOST_PRODUCTS)
     except (DifferentiationError, ArgumentError):
         if wanted.sparse:
             raise
-        raise Instead(largest(tape), recorded.ran) from None
+    if made is None:
+        raise Instead(largest(tape), recorded.ran)
+    return made
 
 
 def dense(recorded: Recording, leaf: int, wanted: Wanted, target: Target, known: Registry) -> Entries | None:
@@ -119,16 +125,21 @@ def _hessian(recorded: Recording, leaf: int, wanted: Wanted, target: Target, kno
         return row_by_row(sloped(tape, leaf, known), leaf, wanted, known)
     value = pipeline.run(tape, inlined=False, once=True)
     scalar = is_scalar(value, inlined=False)
-    slope = slope_of(value, leaf, known) if scalar else None
     fell_apart = scalar and len(value) > _UNROLLED * len(tape)
     together = (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER
+    arrays = together and target.name == "numpy"
+    slope = None
+    if scalar and not (arrays and size > _FEW):
+        slope = slope_of(value, leaf, known)
     if slope is not None and (len(slope) <= _LONG_CODE or size > _FEW):
-        found = short_entries(slope, leaf, wanted, known, _SHORT, 0 if together and target.name == "numpy" else _EACH)
+        found = short_entries(slope, leaf, wanted, known, _SHORT, 0 if arrays else _EACH)
         if found is not None:
             return found
     if together:
         with contextlib.suppress(YotaError):
-            return stacked(sloped(tape, leaf, known), leaf, wanted, known)
+            return stacked(shortened(sloped(tape, leaf, known)), leaf, wanted, known)
+    if scalar and slope is None:
+        slope = slope_of(value, leaf, known)
     if slope is not None and size <= _LONG and target.name != "cuda":
         return row_by_row(slope, leaf, wanted, known)
     if scalar or size <= _FEW:
@@ -137,7 +148,7 @@ def _hessian(recorded: Recording, leaf: int, wanted: Wanted, target: Target, kno
 
 
 def _compressed(
-    recorded: Recording, leaf: int, arguments: Arguments, wanted: Wanted
+    recorded: Recording, leaf: int, arguments: Arguments, wanted: Wanted, products: int
 ) -> tuple[Entries, Mapping[int, Any]]:
     """The entries of array code; each call checks the inputs that the pattern depends on."""
     variables = [entry.variable for entry in recorded.tape.inputs]
@@ -147,11 +158,13 @@ def _compressed(
         for variable, value in {**leaves, **recorded.captured}.items()
         if variable in recorded.captured or not recorded.tape.types[variable].differentiable
     }
-    found, relied = _by_products(recorded.tape, leaf, wanted, values)
+    found, relied = _by_products(recorded.tape, leaf, wanted, values, products)
     return found, {variables.index(variable): np.array(values[variable]) for variable in relied}
 
 
-def _by_products(tape: Tape, leaf: int, wanted: Wanted, values: Mapping[int, Any]) -> tuple[Entries, frozenset[int]]:
+def _by_products(
+    tape: Tape, leaf: int, wanted: Wanted, values: Mapping[int, Any], products: int
+) -> tuple[Entries, frozenset[int]]:
     """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on."""
     by = tape.inputs[leaf].variable
     _refuse_complex(tape, by)
@@ -162,14 +175,15 @@ def _by_products(tape: Tape, leaf: int, wanted: Wanted, values: Mapping[int, Any
     tape = cse.run(tape)
     by, result = tape.inputs[leaf].variable, tape.outputs[-1]
     most = _MOST_ENTRIES if wanted.sparse else _MOST_IN_DENSE
-    found = compression(tape, result, by, values, most, hessian=wanted.order == 2)
-    matrix, number = found.matrix, found.plan.number
-    if number > MOST_PRODUCTS or number * len(tape) > _MOST_OPS:
+    products = min(products, _MOST_OPS // max(len(tape), 1))
+    try:
+        found = compression(tape, result, by, values, most, products, hessian=wanted.order == 2)
+    except DifferentiationError as reason:
         raise DifferentiationError(
             f"{tape.name}: the {'Hessian' if wanted.order == 2 else 'Jacobian'} by {tape.inputs[leaf].name} is not "
-            f"sparse enough: {matrix.nnz} of {matrix.shape[0]} x {matrix.shape[1]} entries would take {number} "
-            "products; leave sparse=True out"
-        )
+            f"sparse enough: {reason}; leave sparse=True out, or move the sparse part to a function of its own"
+        ) from None
+    matrix = found.matrix
     builder = found.cut.tape.builder()
     data = found.entries(builder, registry(), reverse)
     if not wanted.sparse:

@@ -101,17 +101,13 @@ def _chosen(name: str, tape: Tape, known: Mapping[int, Any], solve: str) -> tupl
         return large, None
     most = min(MOST_PRODUCTS, size if solve else size // _ROWS_IN_PRODUCT)
     try:
-        found = compression(tape, result, solution, known, 4 * MOST_PRODUCTS * size)
-        if found.plan.number <= most:
-            return "sparse", found
-        reason = f"{found.matrix.nnz} of {size} x {size} elements are in its pattern"
-    except DifferentiationError:
-        reason = "too many elements depend on each other"
-    if solve:
-        raise DifferentiationError(
-            f"the Jacobian of the equation of {name} is not sparse: {reason}. Index arrays tell the pattern if they "
-            "come from outside of the function, and are no arguments; or write solve='gmres'"
-        )
+        return "sparse", compression(tape, result, solution, known, 4 * MOST_PRODUCTS * size, most)
+    except DifferentiationError as reason:
+        if solve:
+            raise DifferentiationError(
+                f"the Jacobian of the equation of {name} is not sparse: {reason}. Index arrays tell the pattern if "
+                "they come from outside of the function, and are no arguments; or write solve='gmres'"
+            ) from None
     return large, None
 
 

@@ -92,9 +92,12 @@ class Compression:
 
 
 def compression(
-    tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int, *, hessian: bool = False
+    tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int, products: int, *, hessian: bool = False
 ) -> Compression:
-    """The cheapest way to the derivative of ``result`` by the input ``by``; with ``hessian`` it is symmetric."""
+    """The cheapest way to the derivative of ``result`` by the input ``by``; with ``hessian`` it is symmetric.
+
+    most, products: how many entries patterns may have, and how many products may be taken.
+    """
     known = Known(tape, values)
     matrix = patterns(tape, [result], [by], known, most)
     matrix = (matrix + matrix.T).tocsr() if hessian else matrix
@@ -104,22 +107,30 @@ def compression(
         with contextlib.suppress(DifferentiationError):
             found.append((cut, _blocks(cut, known, most)))
     work = _work(tape, by)
+    numbers = [_fewest(blocks, symmetric=hessian and not number) for number, (_, blocks) in enumerate(found)]
     least = [
-        _fewest(blocks, symmetric=hessian and not number) * work + max(matrix.nnz, _lengths(blocks, cut).sum())
-        for number, (cut, blocks) in enumerate(found)
+        number * work + max(matrix.nnz, _lengths(blocks, cut).sum())
+        for number, (cut, blocks) in zip(numbers, found, strict=True)
     ]
     best: tuple[Cut, Plan, Terms] | None = None
-    cost = 0
-    # Colouring takes long: what cannot be the cheapest is left out.
+    cost, least_number = 0, min(numbers)
+    # Colouring takes long: what cannot be the cheapest, or takes too many products, is left out.
     for number in np.argsort(least, kind="stable"):
         if best is not None and least[number] >= cost:
             break
+        if numbers[number] > products:
+            continue
         cut, blocks = found[number]
         plan = symmetric(blocks) if hessian and not number else shortest(blocks)
+        if plan.number > products:
+            least_number = plan.number
+            continue
         terms = _terms(matrix, blocks, cut)
         if best is None or plan.number * work + terms.cost < cost:
             best, cost = (cut, plan, terms), plan.number * work + terms.cost
-    assert best is not None
+    if best is None:
+        size = f"{matrix.shape[0]} x {matrix.shape[1]}"
+        raise DifferentiationError(f"{matrix.nnz} of {size} entries would take {least_number} products or more")
     return Compression(matrix, frozenset(known.relied), *best)
 
 

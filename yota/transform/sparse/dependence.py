@@ -151,6 +151,5 @@ def _joined(op: Op, rows: Any, columns: Any, count: int, matrix: Any, most: int)
 def _check(op: Op, many: int, most: int) -> None:
     if many > most:
         raise DifferentiationError(
-            f"{op.location or op.name}: {op.name} makes too many elements depend on one another for sparse=True "
-            f"({many} pairs); leave sparse=True out, or move the sparse part to a function of its own"
+            f"{op.name} makes too many elements depend on one another ({many} pairs), in {op.location or op.name}"
         )
