@@ -43,7 +43,7 @@ def test_fewer_than_sympy(system: object) -> None:
     assert by_yota(problem) <= 0.95 * min(by_sympy(problem), by_sympy(problem, horner))
 
 
-@pytest.mark.parametrize(("name", "most"), [("katsura-8", 114), ("cyclic-6", 95)])
+@pytest.mark.parametrize(("name", "most"), [("katsura-8", 114), ("cyclic-6", 96)])
 def test_systems_take_no_more_than_has_been_reached(name: str, most: int) -> None:
     (problem,) = (each for each in PROBLEMS if each.name.startswith(name))
     assert by_yota(problem) <= most

@@ -38,10 +38,10 @@ def system_in(table: Table) -> PolynomialSystem:
     return PolynomialSystem(origin.variables, found, origin.quotients, origin.roots, count=table.count)
 
 
-def factored(system: PolynomialSystem, seed: int = 1) -> PolynomialSystem:
-    """The system after Horner's scheme and the extraction of divisors, with choices that depend on the seed."""
+def factored(system: PolynomialSystem) -> PolynomialSystem:
+    """The system after Horner's scheme and the extraction of divisors."""
     table = Table(system)
-    table.sums = factor(table, nested(table, table.original, seed), Options(seed=seed))
+    table.sums = factor(table, nested(table, table.original), Options())
     return system_in(table)
 
 
@@ -92,18 +92,18 @@ SUMS = st.dictionaries(MONOMIALS, COEFFICIENTS, min_size=1, max_size=6).map(
 
 
 @settings(max_examples=60)
-@given(st.lists(SUMS, min_size=1, max_size=5), st.sets(st.integers(0, 4)), st.integers(1, 100))
-def test_the_polynomials_stay_exactly_the_same(sums, ordered, seed):
+@given(st.lists(SUMS, min_size=1, max_size=5), st.sets(st.integers(0, 4)))
+def test_the_polynomials_stay_exactly_the_same(sums, ordered):
     system = system_of(*sums, ordered=tuple(ordered))
-    found = factored(system, seed)
+    found = factored(system)
     assert expanded(found) == expanded(system)
 
 
 @settings(max_examples=60)
-@given(SUMS, st.integers(1, 100))
-def test_a_sum_of_the_user_is_added_in_his_order(terms, seed):
+@given(SUMS)
+def test_a_sum_of_the_user_is_added_in_his_order(terms):
     system = system_of(terms, ordered=(0,))
-    found = factored(system, seed)
+    found = factored(system)
     firsts = [min(_positions(found, each, terms)) for each in found.sums[10].alive()]
     assert firsts == sorted(firsts)
     for number, each in enumerate(found.sums[10].alive()):
@@ -131,7 +131,7 @@ def test_nesting_does_not_cancel_what_the_user_adds_and_takes_away_again():
     terms = [term(-1.0, X), term(-1.0, Y), term(1.0, Y), term(-1.0, X), term(1.0, Y)]
     system = system_of(terms, ordered=(0,))
     table = Table(system)
-    assert nested(table, table.original, seed=1) == table.original
+    assert nested(table, table.original) == table.original
 
 
 def test_what_all_terms_have_is_pulled_out_at_once():
@@ -161,21 +161,18 @@ def test_a_product_that_several_sums_need_stays():
 def test_a_quotient_of_coefficients_that_is_rounded_is_not_used(numbers):
     # 0.5 / 0.1 is 5.0, but 0.5 is not five times the number next to 0.1; and 2.0**1200 is none at all.
     system = system_of(*([term(each, X, Y), term(each, X, Z)] for each in numbers))
-    for shared in (True, False):
-        table = Table(system)
-        table.sums = factor(table, table.original, Options(shared=shared))
-        found = system_in(table)
-        assert expanded(found) == expanded(system)
+    table = Table(system)
+    table.sums = factor(table, table.original, Options())
+    assert expanded(system_in(table)) == expanded(system)
 
 
 def test_no_coefficient_becomes_inexact():
     system = system_of(
         [term(3.0, X), term(3.0, Y)], [term(1.0, X, Z), term(1.0, Y, Z)], [term(1.0, X, W), term(1.0, Y, W)]
     )
-    for seed in range(1, 6):
-        found = factored(system, seed)
-        assert all(coefficient in (1.0, 3.0) for each in found.sums.values() for coefficient, _ in each.alive())
-        assert weight(found) == 4
+    found = factored(system)
+    assert all(coefficient in (1.0, 3.0) for each in found.sums.values() for coefficient, _ in each.alive())
+    assert weight(found) == 4
 
 
 @pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)])
@@ -190,4 +187,4 @@ def test_the_same_comes_out_every_time():
     system = system_of(
         *([term(1.0, a, b), term(2.0, b, c), term(1.0, c, a)] for a, b, c in ((X, Y, Z), (Y, Z, W), (W, X, Y)))
     )
-    assert repr(factored(system, 3)) == repr(factored(system, 3)), "down to the order of the parts"
+    assert repr(factored(system)) == repr(factored(system)), "down to the order of the parts"

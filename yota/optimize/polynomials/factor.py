@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,15 +28,12 @@ class Options:
     """How to search.
 
     window, near: what terms are paired; see `Table`.
-    seed: decides between choices that look equal; with 0 the first one is taken.
     lone: whether divisors that stand in one place are looked for; else sums are nested after Horner in the end.
     """
 
     window: int = 64
     near: int = 64
-    shared: bool = True
     nest: bool = False
-    seed: int = 0
     lone: bool = True
 
 
@@ -73,15 +69,14 @@ class _Factoring:
         self.hopes: dict[int, float] = {}
         """How many operations each divisor saves at most."""
         self.pushed: dict[int, float] = {}
-        self.queue: list[tuple[float, float, int, int]] = []
-        self.choose = random.Random(options.seed)
+        self.queue: list[tuple[float, int, int]] = []
         self.serial = 0
 
     def run(self) -> dict[int, tuple[int, ...]]:
         self._start()
         queue, pushed = self.queue, self.pushed
         while queue:
-            hope, _, _, number = heapq.heappop(queue)
+            hope, _, number = heapq.heappop(queue)
             if pushed[number] == -hope:
                 pushed[number] = 0.0
                 self._take(number, -hope)
@@ -161,7 +156,7 @@ class _Factoring:
         left, right = self.held[one], self.held[two]
         divisor = self.table.divisor(left, right)
         atoms = self.atoms
-        if divisor is None or not (alike or self.options.shared) or (atoms and atoms.get(divisor) == atom):
+        if divisor is None or (atoms and atoms.get(divisor) == atom):
             return
         found = self.places.setdefault(divisor, [])
         found.append((one, two))
@@ -190,8 +185,7 @@ class _Factoring:
     def _enqueue(self, gain: float, divisor: int) -> None:
         self.pushed[divisor] = gain
         self.serial += 1
-        rank = self.choose.random() if self.options.seed else 0.0
-        heapq.heappush(self.queue, (-gain, rank, self.serial, divisor))
+        heapq.heappush(self.queue, (-gain, self.serial, divisor))
 
     def _alive(self, divisor: int) -> list[Slots]:
         held, places = self.held, self.places[divisor]

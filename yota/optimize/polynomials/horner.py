@@ -9,16 +9,15 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
-import random
-from collections import Counter, defaultdict
+from collections import Counter
 
 from yota.optimize.polynomials.system import common, multiply, quotient
 from yota.optimize.polynomials.terms import Sums, Table
 
 
-def nested(table: Table, sums: Sums, seed: int = 0) -> dict[int, tuple[int, ...]]:
-    """``sums`` nested where that saves operations; ``seed`` decides between factors that serve equally well."""
-    nesting = _Nesting(table, sums, random.Random(seed) if seed else None)
+def nested(table: Table, sums: Sums) -> dict[int, tuple[int, ...]]:
+    """``sums`` nested where that saves operations."""
+    nesting = _Nesting(table, sums)
     for atom in nesting.pending:
         terms = nesting.sums[atom]
         readers = nesting.readers(terms) if len(terms) > 1 else None
@@ -28,14 +27,13 @@ def nested(table: Table, sums: Sums, seed: int = 0) -> dict[int, tuple[int, ...]
 
 
 class _Nesting:
-    def __init__(self, table: Table, sums: Sums, choose: random.Random | None) -> None:
+    def __init__(self, table: Table, sums: Sums) -> None:
         self.table = table
         self.sums = dict(sums)
         self.pending = [*sums]
         self.costs = table.costs
         self.uses = Counter(itertools.chain.from_iterable(sums.values()))
         """How often each term occurs: one that stands elsewhere, too, is computed anyhow."""
-        self.ranks = defaultdict[float, float](choose.random if choose else float)
         self.made: dict[tuple[bool, tuple[int, ...]], int] = {}
 
     def readers(self, terms: tuple[int, ...]) -> dict[float, list[int]]:
@@ -62,24 +60,22 @@ class _Nesting:
 
     def nest(self, sum: int, terms: list[int], readers: dict[float, list[int]]) -> None:
         """Pull factors out of one sum; the sums that this makes are pending."""
-        ordered, ranks = sum in self.table.ordered, self.ranks
+        ordered = sum in self.table.ordered
         queue = [
-            (-len(places), ranks[factor], number, factor)
-            for number, (factor, places) in enumerate(readers.items())
-            if len(places) > 1
+            (-len(places), number, factor) for number, (factor, places) in enumerate(readers.items()) if len(places) > 1
         ]
         heapq.heapify(queue)
         merged: dict[int, set[float]] = {}
         """Factors of the terms that stand for several, by position."""
         while queue:
-            count, rank, number, factor = heapq.heappop(queue)
+            count, number, factor = heapq.heappop(queue)
             group = [each for each in readers[factor] if terms[each] >= 0 and factor in merged.get(each, (factor,))]
             if ordered and factor < 0:
                 # Sums keep the user's order.
                 group = [each for number, each in enumerate(group) if each == number]
             if len(group) < -count:
                 if len(group) > 1:
-                    heapq.heappush(queue, (-len(group), rank, number, factor))
+                    heapq.heappush(queue, (-len(group), number, factor))
                 continue
             found = self._pulled([terms[each] for each in group], ordered, len(group) == len(terms))
             if found is not None:

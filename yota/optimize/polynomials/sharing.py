@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass
 
-from yota.optimize.polynomials.pairs import LARGEST_DEGREE, Wanted, cover, extract, length
-from yota.optimize.polynomials.system import Monomial, Term
+from yota.optimize.polynomials.pairs import extract
+from yota.optimize.polynomials.system import Monomial, Term, length
 from yota.optimize.polynomials.terms import Table
-
-_BITS = 4
-"""Room for an exponent of at most the largest degree."""
-_MOST = 400
-"""Monomials up to which it is looked for fewer products for all of them: each step looks at all that are missing."""
 
 
 class Products:
@@ -82,7 +75,7 @@ class Products:
     def least(self) -> int:
         """How many operations all takes, but for changes of sign."""
         sums = sum([len(parts) - 1 for parts in self.parts.values()])
-        return sums + len(self.pairs) + sum(map(length, self.factors))
+        return sums + len(self.pairs) + sum([length(each.items()) for each in self.factors])
 
     def _scalars_joined(self, factors: dict[int, int]) -> dict[int, int]:
         """On arrays: all 0-d factors are multiplied first, so that the array is passed over once."""
@@ -98,56 +91,11 @@ class Products:
         return {atom: 1, **arrays}
 
 
-def share(table: Table, *, covered: bool = True) -> Products:
-    """Extract the products that several terms of the sums of ``table`` have in common.
-
-    With ``covered`` it is also tried to make all monomials from the fewest others, which takes several times as long.
-    """
+def share(table: Table) -> Products:
+    """Extract the products that several terms of the sums of ``table`` have in common."""
     products = Products(table)
-    found = _covered(products) if covered and not products.is_array else None
     products.pairs = extract(products.factors, table.atom)
-    if found is not None and found.count < len(products.pairs) + sum(map(length, products.factors)):
-        products.pairs, products.factors = found.pairs, found.factors
     for atom, pair in products.pairs.items():
         if table.scalars.issuperset(pair):
             table.scalars.add(atom)
     return products
-
-
-@dataclass(frozen=True, slots=True)
-class _Covered:
-    """Pairs of factors and monomials made from them, and the number of products that this takes."""
-
-    pairs: dict[int, tuple[int, int]]
-    factors: list[dict[int, int]]
-    count: int
-
-
-def _covered(products: Products) -> _Covered | None:
-    """Monomials as products of two others at most; None where there are many, or one has many factors."""
-    if len(products.factors) > _MOST:
-        return None
-    codes: dict[int, int] = {}
-    wanted: dict[int, Wanted] = {}
-    for number, factors in enumerate(products.factors):
-        if sum(factors.values()) > LARGEST_DEGREE:
-            return None
-        # Numbers first: one that is a factor by itself takes the sign.
-        order = sorted(factors.items(), key=lambda item: (item[0] not in products.numbers, item[0]))
-        found = [codes.setdefault(atom, 1 << (_BITS * len(codes))) for atom, times in order for _ in range(times)]
-        if len(found) > 1:
-            wanted[number] = Wanted(found)
-    made = {each.code: each for each in (*wanted.values(), *cover(list(wanted.values())))}
-    halves = {code: each.halves(made) for code, each in made.items()}
-    atoms = {code: atom for atom, code in codes.items()}
-    used = {code for pair in halves.values() for code in pair}
-    pairs: dict[int, tuple[int, int]] = {}
-    for code in sorted((code for code in made if code in used), key=lambda code: len(made[code].factors)):
-        one, two = sorted(atoms[half] for half in halves[code])
-        atoms[code] = products.table.atom()
-        pairs[atoms[code]] = one, two
-    rewritten = list(products.factors)
-    for number, each in wanted.items():
-        parts = (each.code,) if each.code in atoms else halves[each.code]
-        rewritten[number] = dict(Counter([atoms[part] for part in parts]))
-    return _Covered(pairs, rewritten, len(made))

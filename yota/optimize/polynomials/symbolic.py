@@ -41,16 +41,11 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
         window = min(max(_PAIRS // max(terms, 1), _FEWEST), _MOST)
         return factored(system, Options(window=window, near=2, lone=False))
 
-    return rewritten(tape, quick, strict=strict, values=values, covered=False)
+    return rewritten(tape, quick, strict=strict, values=values)
 
 
 def rewritten(
-    tape: Tape,
-    rewrite: Callable[[PolynomialSystem], Table],
-    *,
-    strict: bool = False,
-    values: int = 1,
-    covered: bool = True,
+    tape: Tape, rewrite: Callable[[PolynomialSystem], Table], *, strict: bool = False, values: int = 1
 ) -> Tape:
     """``tape`` with its arithmetic of each shape and dtype rewritten; itself if that saves nothing."""
     kept = protected(tape, values)
@@ -59,7 +54,7 @@ def rewritten(
         return tape
     shared: dict[Kind, Products] = {}
     for kind, (system, ops) in _imported(tape, kinds, kept).items():
-        products = share(rewrite(system), covered=covered)
+        products = share(rewrite(system))
         if system.is_array or products.least() < len(ops):
             shared[kind] = products
         else:
@@ -74,7 +69,7 @@ def rewritten(
 def factored(system: PolynomialSystem, options: Options) -> Table:
     """The sums of ``system`` with common factors pulled out, and nested after Horner before or after."""
     table = Table(system, options.window, options.near)
-    sums = nested(table, table.original, options.seed) if options.nest else table.original
+    sums = nested(table, table.original) if options.nest else table.original
     found = factor(table, sums, options)
     table.sums = found if options.lone else nested(table, found)
     return table
@@ -165,11 +160,10 @@ def _exported(tape: Tape, kinds: dict[int, Kind], products: dict[Kind, Products]
 
 
 _log = logging.getLogger("yota.search")
-_NESTED = tuple(Options(nest=True, seed=seed) for seed in range(4))
-_WAYS = (Options(), Options(shared=False), *_NESTED)
+_WAYS = (Options(), Options(nest=True))
 """How a function is factored before it is differentiated: its derivatives come out in other forms, too."""
 _SHORT = 1000
-"""Ops of a function up to which all of these are tried."""
+"""Ops of a function up to which both are tried, and not the last alone."""
 _ROUNDS, _LONG = 8, 2000
 """How often a tape is factored again at most, and ops past which it is not."""
 
@@ -177,7 +171,7 @@ _ROUNDS, _LONG = 8, 2000
 def forms(tape: Tape) -> list[Tape]:
     """A tape of values, and the same factored in several ways."""
     found, values = [tape], len(tape.outputs)
-    for options in _WAYS if len(tape) <= _SHORT else _NESTED[:1]:
+    for options in _WAYS if len(tape) <= _SHORT else _WAYS[1:]:
         made = _again(rewritten(tape, partial(factored, options=options), values=values), values=values)
         if all(made.ops != each.ops for each in found):
             found.append(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -84,13 +85,13 @@ def chain_length(exponent: int) -> int:
     return exponent.bit_length() + exponent.bit_count() - 2
 
 
-def length(monomial: Monomial) -> int:
+def length(monomial: Iterable[tuple[int, int]]) -> int:
     """Number of products in a monomial.
 
     >>> length(((1, 2), (3, 1))), length(())
-    (2, -1)
+    (2, 0)
     """
-    return sum([1 if exponent == 1 else chain_length(exponent) + 1 for _, exponent in monomial]) - 1
+    return max(sum([1 if exponent == 1 else chain_length(exponent) + 1 for _, exponent in monomial]) - 1, 0)
 
 
 def same_scale(left: float, right: float) -> bool:
