@@ -3,7 +3,10 @@
 # ruff: noqa: G004, UP031, UP032  (users make text in all of these ways)
 from __future__ import annotations
 
+import io
 import logging
+import pprint
+import warnings
 
 import numpy as np
 import pytest
@@ -66,7 +69,7 @@ def test_what_is_written_out_is_free(name, capsys):
 
 def test_what_is_printed_is_what_it_would_be_without_tracing(capsys):
     def f(x):
-        print(x, x[0], f"{x[0]:.1f}", "%d" % x[1], float(x[0]))
+        print(x, x[0], f"{x[0]:.1f} {x[1]!r}", "%d" % x[1], float(x[0]), repr(x))
         return np.sum(x)
 
     f(X)
@@ -135,3 +138,46 @@ def test_nan_in_a_text():
     fg = yota.value_and_grad(lambda x: x[0] * len(str(x)))
     x = np.array([1.0, np.nan])
     assert fg(x)[0] == fg(x)[0]
+
+
+def _warned(x, action):
+    with warnings.catch_warnings(record=action == "always") as caught:
+        warnings.simplefilter(action)
+        try:
+            warnings.warn(f"{x[0]}", stacklevel=2)
+        except UserWarning as raised:
+            return float(str(raised)) * x[1]
+    return float(str(caught[0].message)) * x[1]
+
+
+def _printed_to(x):
+    stream = io.StringIO()
+    pprint.pprint(float(x[0]), stream=stream)
+    return float(stream.getvalue()) * x[1]
+
+
+def _pieces(x):
+    whole, rest = str(x[0]).split(".")
+    return (int(whole) + int(rest) / 10 ** len(rest)) * x[1]
+
+
+READ = {
+    "eval": lambda x: eval(f"{x[0]} * b", {"b": x[1]}),
+    "digits": _pieces,
+    "a collected warning": lambda x: _warned(x, "always"),
+    "a raised warning": lambda x: _warned(x, "error"),
+    "a named stream": _printed_to,
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_number_that_comes_back_out_of_a_text_is_refused(name):
+    assert READ[name](X) == pytest.approx(X[0] * X[1])
+    with pytest.raises(errors.TracingError, match="would lose its derivative"):
+        yota.grad(READ[name], X)
+
+
+def test_the_length_of_a_repr_is_that_of_plain_values():
+    f = yota.value_and_grad(lambda x: len(repr(x[0])) * x[1], dynamic=True)
+    for x in (X, X / 3):
+        assert f(x)[0] == len(repr(x[0])) * x[1]

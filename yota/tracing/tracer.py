@@ -382,7 +382,7 @@ class Tracer(ArrayMethods):
         if self._trace.finished:
             kind = self._trace.builder.types[self._variable]
             return f"traced({kind}, and {self._trace.builder.name} has returned)"
-        return text.to_text(self, lambda value: f"traced({value!r})")
+        return text.to_text(self, repr)
 
     def __str__(self) -> str:
         return text.to_text(self, str)

@@ -9,6 +9,7 @@ import functools
 import io
 import sys
 import types
+import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -62,16 +63,23 @@ def _writers(modules: int) -> dict[int, Any]:
 
 
 class Outlets:
-    """The standard streams of the time when a trace began: what is written there is out of the function's reach.
+    """What was written to when a trace began, which is out of the function's reach: streams, and what shows warnings.
 
     raised: whether the text of a value went into an exception, which whoever catches it may read.
     """
 
-    __slots__ = ("_known", "raised")
+    __slots__ = ("_known", "_warned", "raised")
 
     def __init__(self) -> None:
         self._known = sys.stdout, sys.stderr
+        self._warned = _warning_state()
         self.raised = False
+
+    @property
+    def shows_warnings(self) -> bool:
+        """Whether warnings go where they went, and are none that the function might catch."""
+        found = _warning_state()
+        return found == self._warned and all(each[2] not in (Warning, UserWarning) for each in found[2])
 
     def __contains__(self, stream: Any) -> bool:
         if not any(stream is each for each in self._known):
@@ -79,6 +87,12 @@ class Outlets:
         # It must write by code of Python's or of an installed library, rather than by the user's own.
         write = static_attribute(type(stream), "write")
         return _is_library_code(write) if isinstance(write, types.FunctionType) else write is not UNKNOWN
+
+
+def _warning_state() -> tuple[Any, ...]:
+    """What shows or collects warnings, and which of them are errors."""
+    errors = [each for each in warnings.filters if each[0] == "error"]
+    return warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None), errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +116,23 @@ class Called:
         """Whether the call writes out what it is given, and keeps nothing of it."""
         function, owner = self.function, self.owner
         if function is _PRINT:
-            return self.keywords is not None and "file" not in self.keywords and sys.stdout in outlets
+            return not self._goes_elsewhere and sys.stdout in outlets
         if any(function is static_attribute(type(owner), name) for name in ("write", "writelines")):
             if owner in outlets:
                 return True
             is_file = isinstance(function, types.MethodDescriptorType) and isinstance(owner, io.IOBase)
             return is_file and not owner.closed and not owner.readable()
-        if id(function) not in _writers(len(sys.modules)):
+        if id(function) not in _writers(len(sys.modules)) or self._goes_elsewhere:
             return False
-        is_logging = getattr(function, "__module__", "") == "logging"
-        return not is_logging or _logs_plainly(owner, sys.modules["logging"])
+        module = getattr(function, "__module__", "")
+        if module in ("warnings", "_warnings"):
+            return outlets.shows_warnings
+        return module != "logging" or _logs_plainly(owner, sys.modules["logging"])
+
+    @property
+    def _goes_elsewhere(self) -> bool:
+        """Whether the call names a stream that it writes to."""
+        return self.keywords is None or not {"file", "stream"}.isdisjoint(self.keywords)
 
     @property
     def converts(self) -> bool:

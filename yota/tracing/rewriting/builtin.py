@@ -18,7 +18,7 @@ from yota.tracing.recording_forms import Type, has_attribute, is_instance
 from yota.tracing.rewriting.rewritten import RULES
 from yota.tracing.source_lines import caller
 from yota.tracing.subclassed import as_float, as_kind, class_for
-from yota.tracing.traced_text import Text
+from yota.tracing.traced_text import Text, texts_in
 from yota.tracing.writers import is_written_out
 
 
@@ -99,12 +99,18 @@ def _read(value: Any) -> Any:
     return str.__str__(value)
 
 
+def _int(*args: Any, **keywords: Any) -> int:
+    """``int(x)``, a guard if ``x`` is traced."""
+    return int(*map(_read, args), **keywords)
+
+
 _KINDS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
 BUILT_IN: dict[Any, Callable[..., Any]] = {
     float: _float,
     float.__new__: _made_float,
     np.ndarray.__new__: _made_array,
     complex: _complex,
+    int: _int,
     type: Type,
     Type: Type,
     isinstance: is_instance,
@@ -141,6 +147,8 @@ def _of_text(run: Callable[..., Any], frame: FrameType, args: tuple[Any, ...]) -
     if trace is None or run is eval:
         if trace is not None:
             trace.hold()
+        for each in texts_in(args[:1]):
+            each.escape()
         return run(*args) if len(args) > 1 else run(*args, frame.f_globals, _variables(frame))
     raise trace.refuse(
         "text that is run as code is not recorded from the source.", "Use yota.trace, which lets Python run it."
