@@ -231,6 +231,24 @@ def test_loops_over_many_points(name):
     np.testing.assert_allclose(slopes, wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize(("first", "wanted"), [(1.0, 4.0), (3.0, 6.0), (-1.0, 2.0)])
+def test_carried_constants(first, wanted):
+    def function(x):
+        return yota.fori(4, lambda i, c: (c[0] + c[1] * x, 1.0), (0.0, first))[0]
+
+    compiled = yota.value_and_grad(function)
+    assert compiled(2.0) == (2 * wanted, wanted)
+    carries = [op.keyword("region").carries for op in run(compiled.tape).ops if op.regions]
+    assert carries[0] == 1 + (first != 1.0)
+
+
+def test_carried_zeros_keep_their_sign():
+    def function(x):
+        return yota.fori(3, lambda i, c: (c[0] + np.copysign(x, c[1]), 0.0), (0.0, -0.0))[0]
+
+    assert yota.value_and_grad(function)(2.0) == (2.0, 1.0)
+
+
 def test_points_that_take_different_numbers_of_trips():
     points = np.array([2.0, 3.0, 100.0])
     np.testing.assert_allclose(yota.batch(number)(points), np.sqrt(points), rtol=1e-12)

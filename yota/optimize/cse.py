@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
 from yota.optimize.rewrite import with_ops
 
 _LARGEST_INTERNED = 65536
@@ -60,14 +61,14 @@ def _equal_constants(tape: Tape) -> dict[int, int]:
     first: dict[Any, int] = {}
     same: dict[int, int] = {}
     for variable, value in tape.constants.items():
-        found = first.setdefault(_constant_key(tape, variable, value), variable)
+        found = first.setdefault(constant_key(tape.types[variable], value), variable)
         if found != variable:
             same[variable] = found
     return same
 
 
-def _constant_key(tape: Tape, variable: int, value: Any) -> Any:
-    type_ = tape.types[variable]
+def constant_key(type_: TensorType, value: Any) -> Any:
+    """What constants of the same type and bits have in common."""
     if not isinstance(value, np.ndarray):
         return type(value), repr(value), type_
     if value.nbytes > _LARGEST_INTERNED:

@@ -10,9 +10,10 @@ from yota.ir.catalog import item_of
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op, Rewrite, Tape
+from yota.ir.tape import Op, Rewrite, Tape, TapeBuilder
 from yota.optimize import dce
 from yota.optimize.array_writes import is_view
+from yota.optimize.cse import constant_key
 from yota.optimize.deposits import Deposit, without_deposits
 from yota.optimize.elementwise_loops import with_inputs
 from yota.optimize.fission import parted, split
@@ -72,6 +73,7 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     region: Region = op.keyword("region")
     operands = list(rewriting.operands(op))
     count = [operands.pop(0)] if region.counted else []
+    region = _settled(region, operands, rewriting.builder)
     carries = _needed(region, wanted)
     inputs = region.body.inputs
     fast = [k for k in range(region.carries) if region.body.outputs[k] == inputs[1 + k].variable and k in carries]
@@ -144,6 +146,28 @@ def _improved(body: Tape, improve: Rewrite) -> Tape:
     made = iter(found.outputs)
     outputs = [found.inputs[places[each]].variable if each in places else next(made) for each in body.outputs]
     return replace(found, outputs=tuple(outputs))
+
+
+def _settled(region: Region, operands: Sequence[int], around: TapeBuilder) -> Region:
+    """The loop whose trips do not read carried values that begin as the constant that every trip gives."""
+    body = region.body
+    same = {
+        entry.variable: output
+        for entry, output, operand in zip(body.inputs[1 : 1 + region.carries], body.outputs, operands, strict=False)
+        if output in body.constants
+        and operand in around.constants
+        and constant_key(body.types[output], body.constants[output])
+        == constant_key(around.types[operand], around.constants[operand])
+    }
+    if not same:
+        return region
+    ops = tuple([replace(op, operands=tuple([same.get(each, each) for each in op.operands])) for op in body.ops])
+    kept = [
+        entry.variable if entry.variable in same else same.get(output, output)
+        for entry, output in zip(body.inputs[1 : 1 + region.carries], body.outputs, strict=False)
+    ]
+    rows = [same.get(each, each) for each in body.outputs[region.carries :]]
+    return replace(region, body=replace(body, ops=ops, outputs=(*kept, *rows)))
 
 
 def _needed(region: Region, wanted: set[int]) -> set[int]:

@@ -96,9 +96,9 @@ pairs_value_and_gradient_step0(
         const double x_i = x[3 * i];
         const double x_i1 = x[3 * i + 1];
         const double x_i2 = x[3 * i + 2];
-        double v23_sum = 0.0, v23_sum_rest = 0.0;
-        double v23_sum_1 = 0.0, v23_sum_1_rest = 0.0;
-        double v23_sum_2 = 0.0, v23_sum_2_rest = 0.0;
+        double v23_sum = 0.0;
+        double v23_sum_1 = 0.0;
+        double v23_sum_2 = 0.0;
         {
             double value_sum_part = 0.0;
             double v23_sum_part = 0.0;
@@ -128,13 +128,13 @@ pairs_value_and_gradient_step0(
                 v24[3 * j + 2] += d_d_2;
             }
             add_to(&value_sum, &value_sum_rest, value_sum_part);
-            add_to(&v23_sum, &v23_sum_rest, v23_sum_part);
-            add_to(&v23_sum_1, &v23_sum_1_rest, v23_sum_1_part);
-            add_to(&v23_sum_2, &v23_sum_2_rest, v23_sum_2_part);
+            v23_sum += v23_sum_part;
+            v23_sum_1 += v23_sum_1_part;
+            v23_sum_2 += v23_sum_2_part;
         }
-        v23[3 * i] = total(v23_sum, v23_sum_rest);
-        v23[3 * i + 1] = total(v23_sum_1, v23_sum_1_rest);
-        v23[3 * i + 2] = total(v23_sum_2, v23_sum_2_rest);
+        v23[3 * i] = v23_sum;
+        v23[3 * i + 1] = v23_sum_1;
+        v23[3 * i + 2] = v23_sum_2;
     }
     *value = total(value_sum, value_sum_rest);
 }

@@ -33,9 +33,14 @@ class Nest:
         for sink in self.totals:
             base = body.results[sink.root.variable]
             sink.name = body.names.fresh(f"{base}_sum" if sink.merge == "sum" else f"{base}_so_far")
-            sink.rest = body.names.fresh(f"{sink.name}_rest") if sink.merge == "sum" else ""
         self.streams, rounds = ([], 0) if self.several else streams(body, sinks)
         self.block = rounds or _BLOCK
+        last = len(self.axes) - 1
+        start, stop = self._bounds(last)
+        one_block = not isinstance(stop - start, Extent) and stop - start <= self.block
+        for sink in self.totals:
+            added = sink.merge == "sum" and not (one_block and sink.depth == last)
+            sink.rest = body.names.fresh(f"{sink.name}_rest") if added else ""
         self.held: list[Sink] = []
         self.start = ""
 
@@ -72,8 +77,8 @@ class Nest:
         value: str = sink.name
         if sink.rest:
             value = f"{self._part_function('total', sink)}({sink.name}, {sink.rest})"
-            if sink.dtype != self._total_type(sink):
-                value = self.language.cast(self._total_type(sink), sink.dtype, Spelled(value)) or value
+        if sink.dtype != self._total_type(sink):
+            value = self.language.cast(self._total_type(sink), sink.dtype, Spelled(value)) or value
         if self.body.is_private(sink.root) and (self.several or sink.depth):
             return self.body.joined(sink.merge, sink.dtype, target, value)
         return Assign(target, value)
@@ -83,12 +88,15 @@ class Nest:
         self.body.needs.parts.add((name, dtype))
         return name
 
-    def _range(self, depth: int) -> tuple[str, str]:
+    def _bounds(self, depth: int) -> tuple[int, int]:
         axis = self.axes[depth]
-        start, stop = self.box[axis]
-        if not self.several:
-            first = self.axes[depth - 1] + 1 if depth else 0
-            start, stop = 0, math.prod(self.body.group.extents[first : axis + 1])
+        if self.several:
+            return self.box[axis]
+        first = self.axes[depth - 1] + 1 if depth else 0
+        return 0, math.prod(self.body.group.extents[first : axis + 1])
+
+    def _range(self, depth: int) -> tuple[str, str]:
+        start, stop = self._bounds(depth)
         if depth or stop == start + 1 or self.body.whole:
             return str(start), str(stop)
         if not self.several:
