@@ -34,6 +34,10 @@ def grazed(p):
     return integrate.solve_ivp(lambda t, y: [p[0]], (0, 2), [0.0], events=event).t_events[0]
 
 
+def scaled(p):
+    return linalg.LinearOperator((3, 3), matvec=lambda v: p[0] * (STIFF @ v), dtype=float)
+
+
 # What a derivative says; None where the function itself raises.
 CASES = {
     "no convergence": (lambda p: optimize.brentq(cube, 0, 4, (p,), maxiter=2, disp=False), "did not converge"),
@@ -53,8 +57,12 @@ CASES = {
     "few steps": (lambda p: integrate.odeint(lambda y, t: -p[0] * y, 1.0, [0.0, 50.0], mxstep=2), "Excess work"),
     "unsorted": (lambda p: ended(integrate.solve_ivp(grows, (0, 1), [1.0], t_eval=[0.5, 0.2], args=(p,))), None),
     "grazed": (grazed, None),
+    "divergent": (lambda p: integrate.quad(lambda x: p[0] / x, 0, 1, limit=7), "does not converge"),
+    "pole": (lambda p: integrate.quad(lambda x, a: 1 / (x - a), 0, 3 * p[1], (p[0],))[0], "does not converge"),
+    "nodes": (lambda p: integrate.tanhsinh(lambda x: p[0] / (x - 0.3), 0, 1).integral, "does not converge"),
     "singular matrix": (lambda p: linalg.splu(SINGULAR * p[0]).solve(p), None),
     "iterations": (lambda p: linalg.cg(STIFF * p[0], [1.0, 2.0, 3.0], maxiter=1), "did not converge"),
+    "operator": (lambda p: linalg.cg(scaled(p), [1.0, 2.0, 3.0], maxiter=1), "did not converge"),
     "indefinite": (lambda p: linalg.minres(SINGULAR * p[0], p, maxiter=5), "did not converge"),
     "few data": (lambda p: interpolate.make_lsq_spline(GRID[:4], GRID[:4] * p[0], [0] * 4 + [1] * 5)(p), None),
     "too few points": (lambda p: interpolate.splev(p, interpolate.splrep(GRID[:3], GRID[:3] * p[0])), None),

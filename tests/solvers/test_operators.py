@@ -103,7 +103,7 @@ def test_what_is_refused():
     x = np.full(N, 0.7)
     with pytest.raises(DifferentiationError, match=r"linalg\.gmres: the product .* is not linear"):
         yota.gradient(lambda x: WEIGHTS @ solved(gmres, lambda x, v: x * v + v**2, x, RIGHT))(x)
-    with pytest.raises(DifferentiationError, match=r"linalg\.cg did not converge"):
+    with pytest.raises(DifferentiationError, match=r"linalg\.cg at .* did not converge"):
         yota.gradient(lambda x: WEIGHTS @ solved(cg, product, x, RIGHT, maxiter=2))(x)
     with pytest.raises(TracingError, match="operator that decides by numbers"):
         yota.gradient(lambda x: WEIGHTS @ solved(gmres, lambda x, v: x * v if v[0] > 0 else 2 * x * v, x, RIGHT))(x)

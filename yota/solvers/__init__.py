@@ -5,6 +5,7 @@ from yota.solvers import (  # noqa: F401  (they register what they record)
     differential,
     eigenvalues,
     elementwise_searches,
+    integrals,
     linear_programs,
     minima,
     operators,

@@ -17,8 +17,8 @@ from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
 from yota.tracing.scipy.systems import iteration, iterative, system
 from yota.tracing.trace import Trace
+from yota.transform.reverse import krylov
 from yota.transform.reverse.backward import reverse
-from yota.transform.reverse.krylov import Krylov, transposed
 from yota.transform.reverse.tape_parts import Reversal
 
 _NAMES = ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk")
@@ -49,8 +49,7 @@ def _iteration(
         host = Unconverged(f"scipy.sparse.linalg.{name}", Inner(trace))
         host.solver, host.places = solver, places
         solution, (found,) = host.recorded([data, right])
-        host.info = int(solution.ended[0])
-        return np.reshape(found, b.shape), host.info
+        return np.reshape(found, b.shape), int(solution.ended[0])
 
 
 class Unconverged(Host):
@@ -58,7 +57,6 @@ class Unconverged(Host):
 
     solver: Iterative
     places: tuple[Any, Any]
-    info = 0
 
     def run(self, functions: Any, *others: Any) -> Solution:
         """See `Host.run`."""
@@ -68,7 +66,7 @@ class Unconverged(Host):
 
     def adjoints(self, at: Reversal) -> Any:
         """See `Host.adjoints`."""
-        raise unconverged(at.called(self.name), self.info)
+        raise unconverged(at.called(self.name))
 
 
 def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> tuple[Any, int]:
@@ -82,9 +80,16 @@ def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> 
     (branch,) = function.branches
     if branch.tape.guards:
         raise trace.unrecorded(f"{name} of an operator that decides by numbers", "Write the choice with np.where.")
-    host = Krylov(name, branch.tape, transposed(branch.tape, trace.registry, reverse, name), solver)
+    host = krylov.Krylov(name, branch.tape, krylov.transposed(branch.tape, trace.registry, reverse, name), solver)
     right = np.ravel(b).astype(kind, copy=False)
     variables = tuple(map(trace.lift, (right, *(inner.read[place] for place in branch.places))))
-    results = host(*(trace.values[each] for each in variables))
-    (found,) = trace.record(primitive("solved"), variables, {"host": host}, results)
-    return np.reshape(found, b.shape), 0
+    values = [trace.values[each] for each in variables]
+    try:
+        results = (*host(*values), 0)
+    except DifferentiationError:
+        host = krylov.Unconverged(name, host.product, host.transposed, solver)
+        results = host(*values)
+    found, *ended = trace.record(primitive("solved"), variables, {"host": host}, results[: len(host.types)])
+    for each in ended:
+        trace.decide(trace.lift(each), "solver", results[1])
+    return np.reshape(found, b.shape), results[1]

@@ -240,6 +240,9 @@ class Unavailable:
     def __getattr__(self, name: str) -> Any:
         raise self._refuse()
 
+    def __getitem__(self, key: Any) -> Any:
+        raise self._refuse()
+
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         raise self._refuse()
 

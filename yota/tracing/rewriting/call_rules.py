@@ -161,6 +161,9 @@ def special(value: Any, name: str) -> Callable[..., Any] | None:
     return None if found is None else MethodType(found, value)
 
 
+_OWN = frozenset((*sys.stdlib_module_names, "yota"))
+_HEAP = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: compiled classes are not made on the heap, as a rule."""
 _OTHERS = frozenset((Tracer, bool, int, float, complex, str, list, tuple, dict, np.ndarray, np.float64))
 """Classes that are not the user's, among those of most values."""
 
@@ -197,15 +200,19 @@ def set_by_class(receiver: Any, name: str, value: Any) -> bool:
 @functools.cache
 def _is_users(kind: Any) -> bool:
     """Whether a class comes from neither Python nor the libraries that traced values know."""
-    return package_of(kind) not in (*sys.stdlib_module_names, "yota", "numpy", "scipy")
+    return package_of(kind) not in (*_OWN, "numpy", "scipy")
 
 
 def ready(*values: Any) -> None:
-    """Have recording forms in place where Python may run code of the user's classes by itself."""
+    """Have recording forms in place where Python may run code of classes of the user's or of libraries by itself."""
     trace = current()
-    kinds: list[Any] = list(map(type, values))
-    if trace is not None and any(map(_is_users, kinds)):
+    if trace is not None and any(map(_has_code, map(type, values))):
         trace.hold()
+
+
+def _has_code(kind: type) -> bool:
+    """Whether a class that is not Python's is written in Python."""
+    return bool(kind not in _OTHERS and kind.__flags__ & _HEAP and package_of(kind) not in _OWN)
 
 
 def is_generated(kind: type, begin: Any) -> bool:

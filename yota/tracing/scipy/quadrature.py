@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.forms import Trace, calls_back, is_tracer, np
+from yota.tracing.forms import Trace, is_tracer, np
 from yota.tracing.scipy import moving_branches
 from yota.tracing.scipy.callbacks import around, concrete_function
 
@@ -43,26 +43,23 @@ _SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
 be left to its last coefficients."""
 
 
-@calls_back("scipy.integrate", "quad")
-def _quad(
-    trace: Trace, func: Any, a: Any, b: Any, args: Any = (), full_output: int = 0, *rest: Any, **others: Any
-) -> Any:
+def quad(trace: Trace, func: Any, a: Any, b: Any, args: Any = (), *rest: Any, **others: Any) -> Any:
     """The integral, and a bound of its error, from a sum over nodes; a guard says whether others need more."""
     others.update(zip(("epsabs", "epsrel", "limit", "points", "weight", "wvar"), rest, strict=False))
     args, points = args if isinstance(args, tuple) else (args,), others.pop("points", None)
     if others.pop("complex_func", False):
         parts = [
-            _quad(trace, lambda *given, part=part: part(func(*given)), a, b, args, full_output, points=points, **others)
+            quad(trace, lambda *given, part=part: part(func(*given)), a, b, args, points=points, **others)
             for part in (np.real, np.imag)
         ]
         return tuple(real + 1j * imaginary for real, imaginary in zip(*parts, strict=True))
     wave = {"cos": np.cos, "sin": np.sin}.get(others.get("weight") or "")
     if wave is not None and bool(np.isfinite(a)) and bool(np.isfinite(b)):
         others.pop("weight")
-        return _quad(trace, lambda x: func(x, *args) * wave(others["wvar"] * x), a, b, (), full_output)
-    if full_output or others.get("weight"):
+        return quad(trace, lambda x: func(x, *args) * wave(others["wvar"] * x), a, b)
+    if others.get("weight"):
         raise trace.unrecorded(
-            "scipy.integrate.quad with full_output, or a weight that is no wave between finite limits",
+            "scipy.integrate.quad with a weight that is no wave between finite limits",
             "Leave it out, or write the weight into the integrand.",
         )
     if _depth.get() > 2 or len(around.get()) < _depth.get() == 2:
@@ -308,11 +305,17 @@ class _Coarse(Exception):
     """One choice of nodes does not do for all integrals that are evaluated at once."""
 
 
+class Divergent(Exception):
+    """No nodes are enough for an integral that is in no other one, also not where its branches are seen."""
+
+
+UNRESOLVED = "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule."
+
+
 def diverges(trace: Trace, name: str = "quad") -> Exception:
     """The refusal of an integral."""
     if around.get():
         return _Coarse()
-    return trace.refuse(
-        f"scipy.integrate.{name} of a traced integrand does not converge.",
-        "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
-    )
+    if _depth.get() <= 1 and trace.reads:
+        return Divergent()
+    return trace.refuse(f"scipy.integrate.{name} of a traced integrand does not converge.", UNRESOLVED)

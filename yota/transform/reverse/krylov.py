@@ -13,10 +13,10 @@ import numpy as np
 from yota.errors import DifferentiationError
 from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
-from yota.ir.linear_solvers import Iterative
+from yota.ir.linear_solvers import Iterative, unconverged
 from yota.ir.serialised import Carried
 from yota.ir.tape import Tape, TapeBuilder
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, type_of
 from yota.optimize import dce
 from yota.optimize.rewrite import cone
 from yota.rules.registry import Registry
@@ -59,17 +59,22 @@ class Krylov(Carried):
 
     def __call__(self, right: Any, *given: Any) -> tuple[Any, ...]:
         """The solution."""
-        (type,) = self.types
-        library = importlib.import_module("scipy.sparse.linalg")
-        forward, backward = (partial(_product, tape, type, given) for tape in (self.product, self.transposed))
-        operator = library.LinearOperator((type.size,) * 2, matvec=forward, rmatvec=backward, dtype=type.dtype)
         with paused():
             try:
-                found = self.solver.run(operator, np.ravel(right), False)
+                return self._shaped(self.solver.run(self._operator(given), np.ravel(right), False))
             except DifferentiationError:
                 if self.fault:
                     raise DifferentiationError(self.fault) from None
                 raise
+
+    def _operator(self, given: Sequence[Any]) -> Any:
+        type = self.types[0]
+        library = importlib.import_module("scipy.sparse.linalg")
+        forward, backward = (partial(_product, tape, type, given) for tape in (self.product, self.transposed))
+        return library.LinearOperator((type.size,) * 2, matvec=forward, rmatvec=backward, dtype=type.dtype)
+
+    def _shaped(self, found: Any) -> tuple[Any, ...]:
+        type = self.types[0]
         return (np.reshape(found, type.shape).astype(type.dtype, copy=False),)
 
     def adjoints(self, at: Reversal) -> list[tuple[int, int]]:
@@ -89,6 +94,25 @@ class Krylov(Carried):
     def emitted(self, builder: TapeBuilder, right: int, given: Sequence[int]) -> int:
         """The solution, as a variable of ``builder``."""
         return item_of(builder, builder.emit(primitive("solved"), (right, *given), {"host": self}), 0)
+
+
+class Unconverged(Krylov):
+    """An iteration that ended before it converged: what it found, and how it ended."""
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        """The types of both."""
+        return (*super().types, type_of(0))
+
+    def __call__(self, right: Any, *given: Any) -> tuple[Any, ...]:
+        """Both results."""
+        with paused():
+            found, info = self.solver.attempt(self._operator(given), np.ravel(right), False)
+        return (*self._shaped(found), int(info))
+
+    def adjoints(self, at: Reversal) -> list[tuple[int, int]]:
+        """See `Krylov.adjoints`."""
+        raise unconverged(at.called(self.name))
 
 
 def _product(tape: Tape, type: TensorType, given: Sequence[Any], v: Any) -> Any:
