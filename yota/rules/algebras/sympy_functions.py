@@ -20,7 +20,7 @@ from yota.rules.laws.inspection import Registered
 from yota.rules.laws.sampling import statics
 
 _MOST_PARTS = 60
-_MOST_OPERATIONS = 400
+_MOST_OPERATIONS = 100
 _MOST_CASES = 16
 _LARGEST_POWER = 24
 """Larger powers of sums take long to be written out."""
