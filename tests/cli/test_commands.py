@@ -373,7 +373,9 @@ def scripted(script: Path, *words: str, cwd: Path, path: str = "") -> subprocess
     return subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=60, cwd=cwd)
 
 
-def test_the_console_script_finds_modules_in_the_current_folder(script: Path, tmp_path: Path) -> None:
+def test_the_console_script_finds_modules_in_the_current_folder(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     here = tmp_path / "here"
     here.mkdir()
     (here / "bumps.py").write_text("def bump(x):\n    return 1 / (1 + x * x)\n")
@@ -382,14 +384,19 @@ def test_the_console_script_finds_modules_in_the_current_folder(script: Path, tm
     done = scripted(script, "check", "bumps.rules", "--import", "bumps", cwd=here)
     assert done.returncode == 0, done.stderr
     assert "0 faults of the language, 0 of mathematics" in done.stdout
-    shown = scripted(script, "rules", "bump", "--rules", "bumps.rules", "--import", "bumps", cwd=here).stdout
-    assert "formula" in shown and "held" in shown
-    shown = scripted(script, "rules", "bump", "--rules", "bumps.rules", cwd=here).stdout
+    # The same in this process, in which each command takes a fraction of the time.
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(["rules", "bump", "--rules", "bumps.rules"]) == 0
+    shown = capsys.readouterr().out
     assert "not measured" in shown and "held" not in shown
-    missing = scripted(script, "check", "bumps.rules", "--import", "bmups", cwd=here)
-    assert missing.returncode == 2
-    assert "there is no module 'bmups' here" in missing.stderr
-    assert scripted(script, "show", "bumps:bump", "--arg", "x=float64[3]", "-s", "trace", cwd=here).returncode == 0
+    assert main(["rules", "bump", "--rules", "bumps.rules", "--import", "bumps"]) == 0
+    shown = capsys.readouterr().out
+    assert "formula" in shown and "held" in shown
+    assert main(["check", "bumps.rules", "--import", "bmups"]) == 2
+    assert "there is no module 'bmups' here" in capsys.readouterr().err
+    assert main(["show", "bumps:bump", "--arg", "x=float64[3]", "-s", "trace"]) == 0
+    del sys.modules["bumps"]
 
 
 def test_without_its_packages_the_command_says_what_to_install(script: Path, tmp_path: Path) -> None:
