@@ -74,6 +74,8 @@ FURTHER = """
     np.array(y, dtype=np.float32); np.array(y, copy=None, dtype=np.float32); np.array(y, order="F");
     np.array(y, order="F", copy=None); np.asarray(y, order="C"); np.asarray(y, copy=True); np.asarray(y, np.float32);
     np.ascontiguousarray(y); np.asfortranarray(y); np.require(y, requirements="C"); np.require(y, requirements="F");
+    np.require(y.T, requirements="O"); np.require(y.T, requirements=["C", "O"]); np.require(y[:1], requirements=["W"]);
+    np.require(np.broadcast_to(y, (2, *y.shape)), requirements="W");
     y.astype(float); y.astype(float, copy=False); y.astype(float, order="C", copy=False);
     y.astype(np.float32, copy=False); y.astype(float, order="F", copy=False); np.astype(y, float, copy=False);
     np.nan_to_num(y); np.nan_to_num(y, copy=False); np.clip(y, None, None); np.clip(y, 1, 2); np.clip(y, None, 100);

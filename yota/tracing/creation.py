@@ -271,8 +271,12 @@ def _require(trace: Trace, a: Any, dtype: Any = None, requirements: Any = None, 
     if not is_tracer(a):
         return numpy_require(a, dtype, requirements)
     wanted = {str(each)[:1].upper() for each in requirements or ()}
+    if wanted >= {"C", "F"}:
+        raise ValueError('Cannot specify both "C" and "F" order')
     result = a if dtype is None else a.astype(dtype, copy=False)
-    return laid_out(result, "F" if "F" in wanted else "C" if "C" in wanted else "K")
+    result = laid_out(result, "F" if "F" in wanted else "C" if "C" in wanted else "K")
+    is_lent = "O" in wanted and result._base is not None
+    return result.copy("A") if is_lent or ("W" in wanted and not result.flags.writeable) else result
 
 
 def _as_laid_out(original: Any, form: Callable[..., Any], trace: Trace, *args: Any, **keywords: Any) -> Any:
