@@ -63,9 +63,10 @@ class ProgramReader(Steps, Reader):
         return super()._literal(number)
 
     def _product(self, expression: Any) -> Expression:
-        """A product. Its numbers are one if some are irrational; a quotient of integers stays, as it may be exact."""
+        """A product. Its numbers are one, as in sympy's code: a division takes more time than a product."""
         numbers = [each for each in expression.args if each.is_Rational or each.is_NumberSymbol]
-        if any(each.is_NumberSymbol for each in numbers[1:]) and not self.constants.keys() & set(numbers):
+        several = any(each.is_NumberSymbol for each in numbers[1:]) or any(not each.is_Integer for each in numbers[:1])
+        if several and len(numbers) < len(expression.args) and not self.constants.keys() & set(numbers):
             rest = (each for each in expression.args if each not in numbers)
             expression = sympy.Mul(sympy.Mul(*numbers).evalf(_DIGITS), *rest, evaluate=False)
         return super()._product(expression)

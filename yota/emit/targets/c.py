@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from yota.emit.c.c_loops import plan_loop
 from yota.emit.c.c_plan import KernelPlan, Tables, parts, preludes, vector_forms
 from yota.emit.c.c_standalone import Shared
-from yota.emit.c.dialect import EXACT, EXACT_OF_REAL
+from yota.emit.c.dialect import EXACT, EXACT_OF_REAL, C
 from yota.emit.c.in_process import InProcess, NumberLoop, with_single_items
 from yota.emit.c.kernels import WORTH_KEEPING, Kernel, plan_kernel, plan_kernels
 from yota.emit.c.lines import Needs
@@ -165,7 +165,7 @@ def _code(
     plan = {
         "banner": in_comment(tape, entry, tape.types.__getitem__),
         "functions": functions,
-        "vector_power": any(name == "pow" for _, name, _ in functions),
+        "own": {name for _, name, _ in functions}.intersection(C["own"].split()),
         "parts": parts(needs),
         "preludes": tuple(preludes(plans)),
         "complex": needs.complex,
