@@ -164,12 +164,8 @@ class Survey:
         }
 
 
-def survey(
-    path: Path,
-    shown: Callable[[Sequence[Rule]], Iterator[Rule]] = iter,
-    keep: Callable[[int], bool] = lambda number: True,
-) -> Survey:
-    """Plant every fault in every rule of a file; ``keep`` chooses among them by number."""
+def survey(path: Path, shown: Callable[[Sequence[Rule]], Iterator[Rule]] = iter) -> Survey:
+    """Plant every fault in every rule of a file."""
     _, rules, _ = parse_all(read_file(path), str(path))
     known = registry()
     imported(path, rules)
@@ -177,17 +173,13 @@ def survey(
         known = known.with_rules(rules)
         import_used(rules, known)
     found = Survey(str(path))
-    number = 0
     for rule in shown(rules):
         for mutant in mutants(rule, known) if rule.kind != "nodiff" else ():
-            number += 1
-            if not keep(number):
-                continue
             found.planted += 1
             if detected(mutant, known):
                 found.found += 1
             elif reason := without_effect(mutant, rule, known):
-                found.same[f"{mutant} (fault {number})"] = reason
+                found.same[f"{mutant} (fault {found.planted})"] = reason
             else:
                 found.missed.append(str(mutant))
     return found

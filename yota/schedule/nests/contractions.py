@@ -34,15 +34,15 @@ def as_sums(tape: Tape, fits: Callable[[Tape, Op], bool] = lambda tape, op: True
     return rewritten(tape, replacement) if any(op.access in CONTRACTIONS for op in tape.ops) else tape
 
 
-def small_as_sums(tape: Tape, kept: Collection[int] = (), largest: int | None = None) -> tuple[Tape, frozenset[int]]:
+def small_as_sums(tape: Tape, kept: Collection[int] = ()) -> tuple[Tape, frozenset[int]]:
     """``tape`` with products of small matrices and vectors as sums, and results to keep in memory then.
 
-    Products that compute ``kept`` stay, and those of more multiplications than ``largest``.
+    Products that compute ``kept`` stay.
 
     Loops that went through chains of products without a stop would compute each element of the first again for each
     of the last.
     """
-    small = {op.result for op in tape.ops if op.result not in kept and is_small(tape, op, largest)}
+    small = {op.result for op in tape.ops if op.result not in kept and is_small(tape, op)}
     if not small:
         return tape, frozenset()
     found = as_sums(tape, lambda _, op: op.result in small)

@@ -40,11 +40,10 @@ FunctionTree: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A function in the source, by its qualified name; ``owner`` is the class that it stands in, for private names."""
+    """A function in the source; ``owner`` is the class that it stands in, for private names."""
 
     tree: FunctionTree
     filename: str
-    qualified: str
     owner: str | None
 
     @functools.cached_property
@@ -143,8 +142,8 @@ def _find(code: CodeType, text: str, rewritten: bool) -> Definition | str:
         return f"{where}: several functions in this line cannot be told apart"
     if not candidates:
         return changed
-    tree, qualified, owner = candidates[0]
-    return Definition(tree, code.co_filename, qualified, owner)
+    tree, owner = candidates[0]
+    return Definition(tree, code.co_filename, owner)
 
 
 @functools.lru_cache(256)
@@ -159,24 +158,16 @@ def _codes(text: str, flags: int) -> dict[tuple[int, str], list[CodeType]]:
 _parsed = functools.lru_cache(256)(ast.parse)
 
 
-def _functions(
-    tree: ast.AST, line: int, prefix: str = "", owner: str | None = None
-) -> Iterator[tuple[FunctionTree, str, str | None]]:
-    """The functions that begin at a line, each with its qualified name and the class that it is in."""
+def _functions(tree: ast.AST, line: int, owner: str | None = None) -> Iterator[tuple[FunctionTree, str | None]]:
+    """The functions that begin at a line, each with the class that it is in."""
     for child in ast.iter_child_nodes(tree):
         last: int | None = getattr(child, "end_lineno", None)
         # Files are long: what lies on other lines is left out.
         if last is not None and not _first_line(child) <= line <= last:
             continue
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            name = "<lambda>" if isinstance(child, ast.Lambda) else child.name
-            if _first_line(child) == line:
-                yield child, prefix + name, owner
-            yield from _functions(child, line, f"{prefix}{name}.<locals>.", owner)
-        elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, line, f"{prefix}{child.name}.", child.name)
-        else:
-            yield from _functions(child, line, prefix, owner)
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and _first_line(child) == line:
+            yield child, owner
+        yield from _functions(child, line, child.name if isinstance(child, ast.ClassDef) else owner)
 
 
 def _first_line(tree: Any) -> int:
