@@ -106,7 +106,14 @@ def seasonal(x):
     return y[-1] + y[-3]
 
 
-PLAIN = [sine, chained, stacked, delayed, filled, differs, kahan, triangular, columns, listed, seasonal]
+def transposed(x):
+    mixing, state = np.arange(15.0).reshape(5, 3) / 30, x[:3]
+    for i in range(150):
+        state = np.sin(state @ mixing.T @ mixing) + np.array([[1.0, i], [0.5, 2.0], [3.0, 0.1]]).T[0] * x[4]
+    return np.sum(state)
+
+
+PLAIN = [sine, chained, stacked, delayed, filled, differs, kahan, triangular, columns, listed, seasonal, transposed]
 
 
 def loops_of(function, *args):

@@ -143,8 +143,11 @@ class Planner:
         if constants[0] and (constants == constants[0]).all():
             if self._equal(variables):
                 return Same(int(variables[0]))
-            type = self.tape.types[int(variables[0])]
-            return Row(variables) if type.size * type.dtype.itemsize * len(variables) <= LARGEST_STACK else None
+            type, value = self.tape.types[int(variables[0])], self.tape.constants.get(int(variables[0]))
+            # A product of an array that lies otherwise in memory may round otherwise.
+            lies = isinstance(value, np.ndarray) and not value.flags.c_contiguous
+            fits = type.size * type.dtype.itemsize * len(variables) <= LARGEST_STACK and not lies
+            return Row(variables) if fits else None
         stacks = {self.rows.get(each, (-1, 0))[0] for each in variables.tolist()}
         if len(stacks) == 1 and -1 not in stacks:
             return Row(variables)

@@ -72,8 +72,8 @@ class Columns:
     keys: of each op a number that tells its primitive, its static keywords but for positions, its types and its line.
     operands, offsets: the operands of all ops, and the number of the first one of each op.
     positions: of each variable the number of the op that defines it, -1 for inputs and constants.
-    constants: of each variable a number that tells the type of a constant or of an array that is an input, 0 for
-        anything else.
+    constants: of each variable a number that tells the type of a constant, with how it lies in memory, or of an array
+        that is an input; 0 for anything else.
     weights: the total weight of the ops ahead of each one.
     results: of each op its variable.
     last: of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
@@ -95,10 +95,10 @@ class Columns:
             type = tape.types[variable]
             # A Python integer that its dtype does not hold is no element of an array.
             value = tape.constants[variable]
-            # A product of an array that lies otherwise in memory may round otherwise.
-            fits = value.flags.c_contiguous if type.shape else type.dtype.kind != "i" or abs(value) < 2**63
-            if fits:
-                self.constants[variable] = kinds.setdefault((type.dtype, type.shape, type.weak), len(kinds) + 1)
+            if type.shape or type.dtype.kind != "i" or abs(value) < 2**63:
+                strides = value.strides if type.shape and not value.flags.c_contiguous else None
+                kind = type.dtype, type.shape, type.weak, strides
+                self.constants[variable] = kinds.setdefault(kind, len(kinds) + 1)
         for entry in tape.inputs:
             type = tape.types[entry.variable]
             if type.shape:
