@@ -720,7 +720,7 @@ def _in_thread(x):
         lambda x: json.loads(json.dumps(x.tolist()))[0],
         lambda x: marshal.loads(marshal.dumps(x.tolist()))[0],
         lambda x: memoryview(x)[0],
-        lambda x: scipy.integrate.quad(lambda a: x[0] * np.exp(-a), 0, 1, full_output=1)[0],
+        lambda x: np.histogram(x, 3)[0][0] * x[0],
         _in_thread,
     ],
     ids=["Decimal", "json", "marshal", "memoryview", "refusal", "thread"],

@@ -171,6 +171,15 @@ def keywords(code: CodeType, offset: int) -> tuple[str, ...] | None:
     return tuple(last.argval) if "KW" in call.opname else ()
 
 
+def positional(code: CodeType, offset: int) -> int | None:
+    """The number of positional arguments of the call at ``offset``; None where it unpacks a sequence."""
+    call = steps(code)[_position(code, offset)]
+    named = keywords(code, offset)
+    if named is None or call.opname == "CALL_FUNCTION_EX":
+        return None
+    return int(call.arg or 0) - len(named)
+
+
 def operand_before(code: CodeType, offset: int, depth: int) -> dis.Instruction | None:
     """The first instruction of the operand at ``depth`` on the stack before ``offset``; None after a jump."""
     position = _position(code, offset)

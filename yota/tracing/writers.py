@@ -22,6 +22,7 @@ from yota.tracing.bytecode import (
     is_call,
     keywords,
     operand_before,
+    positional,
     resolved,
     running,
     static_attribute,
@@ -76,6 +77,11 @@ class Outlets:
         self.raised = False
 
     @property
+    def are_standard(self) -> bool:
+        """Whether the standard streams are those that they were."""
+        return self._known[0] is sys.stdout and self._known[1] is sys.stderr
+
+    @property
     def shows_warnings(self) -> bool:
         """Whether warnings go where they went, and are none that the function might catch."""
         found = _warning_state()
@@ -89,6 +95,19 @@ class Outlets:
         return _is_library_code(write) if isinstance(write, types.FunctionType) else write is not UNKNOWN
 
 
+_STREAMS = frozenset(("file", "stream"))
+
+
+@functools.lru_cache(64)
+def _stream_place(function: Any) -> int | None:
+    """The position of a writer's argument that is a stream, if there is one."""
+    if not isinstance(function, types.FunctionType):
+        return None
+    code = function.__code__
+    names = [name for name in code.co_varnames[: code.co_argcount] if name not in ("self", "cls")]
+    return next((place for place, name in enumerate(names) if name in _STREAMS), None)
+
+
 def _warning_state() -> tuple[Any, ...]:
     """What shows or collects warnings, and which of them are errors."""
     errors = [each for each in warnings.filters if each[0] == "error"]
@@ -97,32 +116,36 @@ def _warning_state() -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A function, not bound, and its owner (None for a variable); keywords of the call, None if they are not known."""
+    """A function, not bound, and its owner (None for a variable).
+
+    keywords, count: keywords of the call and how many positional arguments it has; None if they are not known.
+    """
 
     owner: Any
     function: Any
     keywords: tuple[str, ...] | None = ()
+    count: int | None = None
 
     @classmethod
-    def of(cls, function: Any, keywords: tuple[str, ...] | None) -> Called:
+    def of(cls, function: Any, keywords: tuple[str, ...] | None, count: int | None = None) -> Called:
         """A function that may be a bound method."""
         owner = getattr(function, "__self__", None)
         inner = getattr(function, "__func__", None)
         if inner is None and owner is not None and not isinstance(owner, types.ModuleType):
             inner = static_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
-        return cls(owner, function if inner is None or inner is UNKNOWN else inner, keywords)
+        return cls(owner, function if inner is None or inner is UNKNOWN else inner, keywords, count)
 
     def writes(self, outlets: Outlets) -> bool:
         """Whether the call writes out what it is given, and keeps nothing of it."""
         function, owner = self.function, self.owner
         if function is _PRINT:
-            return not self._goes_elsewhere and sys.stdout in outlets
+            return not self._names_stream and sys.stdout in outlets
         if any(function is static_attribute(type(owner), name) for name in ("write", "writelines")):
             if owner in outlets:
                 return True
             is_file = isinstance(function, types.MethodDescriptorType) and isinstance(owner, io.IOBase)
             return is_file and not owner.closed and not owner.readable()
-        if id(function) not in _writers(len(sys.modules)) or self._goes_elsewhere:
+        if id(function) not in _writers(len(sys.modules)) or self._names_stream or not outlets.are_standard:
             return False
         module = getattr(function, "__module__", "")
         if module in ("warnings", "_warnings"):
@@ -130,9 +153,12 @@ class Called:
         return module != "logging" or _logs_plainly(owner, sys.modules["logging"])
 
     @property
-    def _goes_elsewhere(self) -> bool:
-        """Whether the call names a stream that it writes to."""
-        return self.keywords is None or not {"file", "stream"}.isdisjoint(self.keywords)
+    def _names_stream(self) -> bool:
+        """Whether the call may name a stream that it writes to."""
+        if self.keywords is None or not _STREAMS.isdisjoint(self.keywords):
+            return True
+        place = _stream_place(self.function)
+        return place is not None and (self.count is None or self.count > place)
 
     @property
     def converts(self) -> bool:
@@ -213,7 +239,7 @@ def is_written_out(user: FrameType | None, outlets: Outlets) -> bool:
             found = resolved(user, step.offset)
             if found is None:
                 return False
-            called = Called(*found, keywords(code, step.offset))
+            called = Called(*found, keywords(code, step.offset), positional(code, step.offset))
             if called.writes(outlets):
                 return True
             raised = following is not None and following.opname == "RAISE_VARARGS"
@@ -260,7 +286,9 @@ def _is_expression_written_out(user: FrameType, code: Rewritten, outlets: Outlet
             if function is UNKNOWN:
                 return False
             names = [each.arg for each in part.keywords if _static(user, each.value) not in outlets]
-            called = Called.of(function, None if None in names else tuple(name for name in names if name is not None))
+            count = None if any(isinstance(each, ast.Starred) for each in part.args) else len(part.args)
+            named = None if None in names else tuple(name for name in names if name is not None)
+            called = Called.of(function, named, count)
             if called.writes(outlets):
                 return True
             if not called.converts:

@@ -149,7 +149,7 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
         raise trace.first_run.block(trace)
     if _is_in_library():
         return False
-    called = Called.of(function, tuple(keywords))
+    called = Called.of(function, tuple(keywords), len(args))
     if called.writes(trace.outlets) and trace.first_run.skips_output:
         trace.first_run.skipped = True
         return True
