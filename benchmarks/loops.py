@@ -1,7 +1,8 @@
-"""Long loops: CPU time to the first gradient and of a call, beside JAX with ``lax.scan``, PyTorch and CasADi.
+"""Long loops: CPU time to the first gradient and of a call, beside C by hand, JAX, PyTorch and CasADi.
 
-yota takes plain Python loops, except for the wave equation, which calls `yota.scan`. JAX unrolls plain loops, so its
-loops are written with ``lax.scan``. PyTorch runs the plain loops as they are, step by step. A library that is not
+yota takes plain Python loops, except for the wave equation and the systems of 100 states, which call `yota.scan`. For
+these, ``forward`` is the generated code of the value alone. JAX unrolls plain loops, so its loops are written with
+``lax.scan``. PyTorch runs the plain loops as they are, step by step. A library that is not
 installed is left out, and the table says so.
 """
 
@@ -10,10 +11,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -41,6 +46,10 @@ class Loop:
         Arrays; derivatives are by the first.
     torch
         The same for PyTorch: takes ``torch`` and the arguments; None where its own steps would take minutes.
+    by_hand
+        Function of ``hand/loops.c``, and the number of its steps.
+    forward
+        Whether the value alone is measured too.
     """
 
     name: str
@@ -48,6 +57,8 @@ class Loop:
     other: Callable[..., Any]
     arguments: tuple[Any, ...]
     torch: Callable[..., Any] | None = None
+    by_hand: tuple[str, int] | None = None
+    forward: bool = False
 
 
 def _sine(steps: int) -> Loop:
@@ -59,7 +70,8 @@ def _sine(steps: int) -> Loop:
     def other(jax: Any, jnp: Any, x: Any) -> Any:
         return jnp.sum(jax.lax.scan(lambda c, _: (c + 0.001 * jnp.sin(c), None), x, None, length=steps)[0])
 
-    return Loop(f"sine, {steps:,} steps of 10 numbers", function, other, (np.linspace(0.1, 1.0, 10),))
+    arguments = (np.linspace(0.1, 1.0, 10),)
+    return Loop(f"sine, {steps:,} steps of 10 numbers", function, other, arguments, by_hand=("sine", steps))
 
 
 def _chain(size: int) -> Loop:
@@ -100,7 +112,40 @@ def _runge_kutta(steps: int) -> Loop:
         start = jnp.array([1.0, 0.5])
         return jnp.sum(jax.lax.scan(lambda c, _: (_step(jnp, c, p), None), start, None, length=steps)[0] ** 2)
 
-    return Loop(f"Runge-Kutta 4, 2 states, {steps:,} steps", function, other, (np.array([1.1, 0.4, 0.1, 0.4]),))
+    name, p = f"Runge-Kutta 4, 2 states, {steps:,} steps", np.array([1.1, 0.4, 0.1, 0.4])
+    return Loop(name, function, other, (p,), by_hand=("runge_kutta", steps))
+
+
+def _network(xp: Any, state: Any, p: Any, weights: Any) -> Any:
+    return p[0] * xp.tanh(weights @ state) - p[1] * state + p[2]
+
+
+def _ring(xp: Any, state: Any, p: Any, _: Any) -> Any:
+    """The system of Lorenz of 1996."""
+    return p[0] * (xp.roll(state, -1) - xp.roll(state, 2)) * xp.roll(state, 1) - p[1] * state + p[2]
+
+
+def _system(name: str, slopes: Callable[..., Any], steps: int, states: int = 100, h: float = 0.001) -> Loop:
+    weights = np.random.default_rng(0).normal(size=(states, states)) / 10
+    start = np.linspace(0.0, 1.0, states)
+
+    def step(xp: Any, y: Any, p: Any) -> Any:
+        one = slopes(xp, y, p, weights)
+        two = slopes(xp, y + h / 2 * one, p, weights)
+        three = slopes(xp, y + h / 2 * two, p, weights)
+        return y + h / 6 * (one + 2 * two + 2 * three + slopes(xp, y + h * three, p, weights))
+
+    def function(p: Any) -> Any:
+        import yota
+
+        return np.sum(yota.scan(lambda y, _: (step(np, y, p), None), start, length=steps)[0] ** 2)
+
+    def other(jax: Any, jnp: Any, p: Any) -> Any:
+        first = jnp.asarray(start)
+        return jnp.sum(jax.lax.scan(lambda y, _: (step(jnp, y, p), None), first, None, length=steps)[0] ** 2)
+
+    name = f"Runge-Kutta 4, {name} of {states} states, {steps:,} steps"
+    return Loop(name, function, other, (np.array([1.0, 1.0, 0.5]),), forward=True)
 
 
 def _markov(steps: int, states: int) -> Loop:
@@ -252,9 +297,8 @@ def _wave(size: int, steps: int) -> Loop:
         found, _ = jax.lax.scan(lambda c, _: (step(jnp, c, speed), None), (first, first), None, length=steps)
         return jnp.sum(found[0] ** 2)
 
-    return Loop(
-        f"wave equation, {size} x {size}, {steps} steps", function, other, (rng.uniform(0.5, 1.5, (size, size)),)
-    )
+    name, speed = f"wave equation, {size} x {size}, {steps:,} steps", rng.uniform(0.5, 1.5, (size, size))
+    return Loop(name, function, other, (speed,), forward=True)
 
 
 LOOPS = (
@@ -265,6 +309,8 @@ LOOPS = (
     _chain(100_000),
     _runge_kutta(1_000),
     _runge_kutta(10_000),
+    _system("network", _network, 10_000),
+    _system("ring", _ring, 10_000),
     _markov(1_000, 50),
     _kalman(1_000, 4),
     _lstm(1_024, 14, 2),
@@ -353,12 +399,62 @@ def measure_loops(loops: tuple[Loop, ...] = LOOPS) -> dict[str, dict[str, dict[s
                 f"yota ({target})": lambda target=target, loop=loop: yota.value_and_grad(loop.function, target=target)
                 for target in _TARGETS
             }
+            if loop.by_hand:
+                makers["C by hand"] = lambda loop=loop: _by_hand(*loop.by_hand)
             if importlib.util.find_spec("jax"):
                 makers["jax (scan)"] = lambda loop=loop: _of_jax(loop)
             if importlib.util.find_spec("torch") and loop.torch is not None:
                 makers["torch"] = lambda loop=loop: _of_torch(loop)
             found[loop.name] = _measured(makers, loop.arguments)
-    return {**found, **measure_constrained()}
+            if loop.forward:
+                values = {f"forward ({target})": partial(_forward, loop, target) for target in _TARGETS}
+                found[loop.name] |= _measured(values, loop.arguments, lambda value: [float(value)])
+    return {**found, **measure_constrained(), **measure_memory()}
+
+
+def _by_hand(name: str, steps: int) -> Callable[..., Any]:
+    from yota.run.machine import native
+
+    compute = getattr(native.build(Path(__file__).with_name("hand").joinpath("loops.c").read_text()), name)
+
+    def call(x: Any) -> tuple[float, Any]:
+        slope = np.empty_like(x)
+        return compute(x, steps, slope), slope
+
+    return call
+
+
+def _forward(loop: Loop, target: str) -> Callable[..., Any]:
+    import yota
+
+    return yota.compile(yota.trace(loop.function, *loop.arguments)[1], target=target)
+
+
+_STATES = 2_000 * 500 * 500 * 8
+_ALONE = {
+    "sine, 1,000 steps": "_gradient(_sine(1_000))",
+    "sine, 1,000,000 steps": "_gradient(_sine(1_000_000))",
+    "wave equation, 500 x 500, 2,000 steps": "_gradient(_wave(500, 2_000), _STATES // 40)",
+}
+
+
+def _gradient(loop: Loop, memory: int | None = None) -> None:
+    import yota
+
+    yota.configure(memory=memory)
+    yota.value_and_grad(loop.function, target="c")(*loop.arguments)
+
+
+def measure_memory() -> dict[str, dict[str, dict[str, float]]]:
+    """The memory in MB of processes that compute one gradient each, and that of all states of the wave equation."""
+    found = {}
+    for name, call in _ALONE.items():
+        text = f"import resource; from benchmarks import loops; exec({call!r}, vars(loops))"
+        text += "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+        found[name] = {"memory": int(done.stdout) / 1024}
+    found["all states of the wave equation"] = {"memory": _STATES / 2**20}
+    return {"peak memory, first gradient in C": found}
 
 
 def _of_jax(loop: Loop) -> Callable[..., Any]:
@@ -422,4 +518,7 @@ def show_loops(found: dict[str, dict[str, dict[str, float]]]) -> None:
     for name, each in found.items():
         print(f"  {name}")
         for who, times in each.items():
-            print(f"    {who:22} first {times['first']:8.3f}   call {1e3 * times['call']:10.3f}")
+            if "memory" in times:
+                print(f"    {who:40} {times['memory']:8.0f} MB")
+            else:
+                print(f"    {who:22} first {times['first']:8.3f}   call {1e3 * times['call']:10.3f}")
