@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError
-from yota.ir.catalog import primitive
 from yota.ir.semantics import CONTRACTIONS, JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.tracing.current import current
+from yota.tracing.extremes import EXTREMES, extreme, selected
 from yota.tracing.indices import only_counts
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import ABSENT
@@ -137,7 +136,7 @@ def _extreme(function: Any, beats: Callable[[Any, Any], Any], *args: Any, **keyw
     """The largest or smallest of some values."""
     trace = current()
     if keywords or trace is None or trace.first_run is None or not trace.first_run.selects:
-        return natively(function, args, keywords)
+        return extreme(lambda *args, **keywords: natively(function, args, keywords), beats, *args, **keywords)
     best, *others = args if len(args) > 1 else iterate(*args)
     for each in others:
         wins = beats(each, best)
@@ -145,8 +144,9 @@ def _extreme(function: Any, beats: Callable[[Any, Any], Any], *args: Any, **keyw
     return best
 
 
-BUILT_IN[max] = functools.partial(_extreme, max, operator.gt)
-BUILT_IN[min] = functools.partial(_extreme, min, operator.lt)
+for _patch, _beats in EXTREMES:
+    # The name stands for the form while libraries are patched.
+    BUILT_IN[_patch.original] = BUILT_IN[_patch.form] = functools.partial(_extreme, _patch.original, _beats)
 
 
 @rule("negated")
@@ -212,5 +212,4 @@ def _number(trace: Trace, test: Any, one: Any, other: Any) -> Any:
     strong = [each.dtype for each in (left, right) if not each.weak]
     if left.shape != right.shape or any(each != dtype for each in strong):
         raise TracingError("two branches give numbers or arrays of different types")
-    python = None if strong else lambda holds, x, y: dtype.type(x if holds else y).item()
-    return trace.apply(primitive("where"), (test, one, other), python=python)
+    return selected(trace, test, one, other)
