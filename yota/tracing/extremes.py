@@ -25,7 +25,7 @@ def extreme(function: Callable[..., Any], beats: Callable[[Any, Any], Any], *arg
     if len(args) == 1 and type(args[0]) is GeneratorType:
         args = ([*args[0]],)
     values = args if len(args) > 1 else args[0]
-    if type(values) not in (list, tuple) or not any(map(is_tracer, values)) or not _are_alike(trace, values):
+    if type(values) not in (list, tuple) or not any(map(is_tracer, values)) or not _are_alike(values):
         return function(*args)
     best, *others = values
     for each in others:
@@ -49,7 +49,7 @@ def selected(trace: Trace, test: Any, one: Any, other: Any) -> Any:
     return trace.apply(primitive("where"), (test, one, other), python=None if left.shape else number)
 
 
-def _are_alike(trace: Trace, values: Sequence[Any]) -> bool:
+def _are_alike(values: Sequence[Any]) -> bool:
     """Whether all values are real numbers of one class, of which Python's may raise errors that NumPy's do not."""
     kinds = {type(each._value()) if is_tracer(each) else type(each) for each in values}
     return len(kinds) == 1 and issubclass(kinds.pop(), (float, np.floating))
