@@ -105,6 +105,8 @@ def test_what_is_refused():
         yota.gradient(lambda x: WEIGHTS @ solved(gmres, lambda x, v: x * v + v**2, x, RIGHT))(x)
     with pytest.raises(DifferentiationError, match=r"linalg\.cg at .* did not converge"):
         yota.gradient(lambda x: WEIGHTS @ solved(cg, product, x, RIGHT, maxiter=2))(x)
+    with pytest.raises(DifferentiationError, match=r"linalg\.cg did not converge"):
+        yota.trace(lambda x: WEIGHTS @ solved(cg, product, x, RIGHT, maxiter=2, x0=RIGHT), x)
     with pytest.raises(TracingError, match="operator that decides by numbers"):
         yota.gradient(lambda x: WEIGHTS @ solved(gmres, lambda x, v: x * v if v[0] > 0 else 2 * x * v, x, RIGHT))(x)
     with pytest.raises(TracingError, match="with a traced M"):

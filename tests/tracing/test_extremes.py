@@ -7,7 +7,6 @@ import pytest
 
 import yota
 
-MIN, MAX = min, max
 NUMBERS = [
     (0.3, 0.7, 0.5),
     (0.7, 0.3, 0.5),
@@ -27,11 +26,10 @@ FORMS = {
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("wrap", [lambda f: f, yota.interpreted], ids=["as it runs", "from its source"])
-def test_one_tape_for_all_numbers(form, which, kind, wrap):
+def test_one_tape_for_all_numbers(form, which, kind):
     """The first of equal numbers is taken, as Python takes it."""
     f = FORMS[form][which]
-    fg = yota.value_and_grad(wrap(f), wrt=(0, 1, 2))
+    fg = yota.value_and_grad(yota.interpreted(f), wrt=(0, 1, 2))
     counts = set()
     for numbers in NUMBERS:
         given = [kind(each) for each in numbers]
@@ -55,7 +53,7 @@ def test_elements_of_arrays_and_the_distance_of_sequences():
                 costs[i, j] = (x[i - 1] - y[j - 1]) ** 2 + min(costs[i - 1, j], costs[i, j - 1], costs[i - 1, j - 1])
         return costs[-1, -1]
 
-    fg = yota.value_and_grad(warped)
+    fg = yota.value_and_grad(yota.interpreted(warped))
     for seed in range(3):
         draw = np.random.default_rng(seed)
         x, y, step = draw.normal(size=5), draw.normal(size=6), 1e-6 * draw.normal(size=5)
@@ -74,4 +72,4 @@ def test_what_python_decides():
     assert yota.gradient(lambda x: max([x[0], x[1]], default=1.0) * 2)(x).tolist() == [2.0, 0.0]
     with pytest.raises(TypeError):
         yota.gradient(lambda x: min(complex(x[0]), complex(x[1])).real)(x)
-    assert min is MIN and max is MAX
+    assert yota.gradient(lambda x, pick=max: pick(x[0], x[1]) * (3.0 if pick is max else 1.0))(x).tolist() == [3.0, 0.0]

@@ -167,14 +167,14 @@ class Iterative:
         left = np.linalg.norm(matrix @ found - options.get("shift", 0.0) * found - b)
         allowed = max(_LEFT, 10 * options.get("rtol", 0.0)) * np.linalg.norm(b) + 10 * options.get("atol", 0.0)
         if info or not left <= allowed:
-            raise unconverged(f"scipy.sparse.linalg.{self.name}")
+            raise unconverged(f"scipy.sparse.linalg.{self.name}", f" (info {info})")
         return found
 
 
-def unconverged(name: str) -> DifferentiationError:
+def unconverged(name: str, how: str = "") -> DifferentiationError:
     """The error for the derivative of an iteration that ended before."""
     return DifferentiationError(
-        f"{name} did not converge, and its result has no derivative; "
+        f"{name} did not converge{how}, and its result has no derivative; "
         "allow more iterations by maxiter, or pass a preconditioner M"
     )
 

@@ -39,13 +39,16 @@ def _iteration(
             found: tuple[Any, int] = getattr(library, name)(A, b, x0, M=M, **options)
         return found
     if known:
-        return _of_products(f"scipy.sparse.linalg.{name}", trace, A, b, iterative(name, trace, M, options))
+        solver = iterative(name, trace, M, options)
+        return _of_products(f"scipy.sparse.linalg.{name}", trace, A, b, solver, starts=x0 is not None)
     b = trace.traced(b)
     data, right, places, form = iteration(trace, A, b)
     solver = iterative(name, trace, M, options, form)
     try:
         return np.reshape(system(trace, solver, data, right, places, False), b.shape), 0
     except DifferentiationError:
+        if x0 is not None:
+            raise  # what it ends with depends on where it starts
         host = Unconverged(f"scipy.sparse.linalg.{name}", Inner(trace))
         host.solver, host.places = solver, places
         solution, (found,) = host.recorded([data, right])
@@ -69,7 +72,7 @@ class Unconverged(Host):
         raise unconverged(at.called(self.name))
 
 
-def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> tuple[Any, int]:
+def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative, *, starts: bool) -> tuple[Any, int]:
     b = trace.traced(b)
     kind = np.result_type(A.dtype, b.dtype, np.float32)
     if kind.kind == "c":
@@ -87,6 +90,8 @@ def _of_products(name: str, trace: Trace, A: Any, b: Any, solver: Iterative) -> 
     try:
         results = (*host(*values), 0)
     except DifferentiationError:
+        if starts:
+            raise
         host = krylov.Unconverged(name, host.product, host.transposed, solver)
         results = host(*values)
     found, *ended = trace.record(primitive("solved"), variables, {"host": host}, results[: len(host.types)])

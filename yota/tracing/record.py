@@ -21,7 +21,6 @@ from yota.tracing import randomness
 from yota.tracing.captures import copied
 from yota.tracing.conversions import SHIFTS, FirstRun, Interpret, LongLoop, left, refusal
 from yota.tracing.current import current, entered, innermost
-from yota.tracing.extremes import EXTREMES
 from yota.tracing.from_source import Source, passes
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.library_calls import raised_by
@@ -99,7 +98,7 @@ def record(
     known = [*registry.user_targets(), *map(opaque, primitives)]
     name = name_of(function)
     own, places = interceptions(known)
-    places = [*places, *(each for each, _ in EXTREMES), *([length()] if sized else ())]
+    places = [*places, length()] if sized else places
     installed = prepared(own)
 
     def trace_of(*, shift: float = 0.0) -> Trace:

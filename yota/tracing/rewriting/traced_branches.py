@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError
+from yota.ir.catalog import primitive
 from yota.ir.semantics import CONTRACTIONS, JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.tracing.current import current
-from yota.tracing.extremes import EXTREMES, extreme, selected
 from yota.tracing.indices import only_counts
 from yota.tracing.methods import is_tracer
 from yota.tracing.patching import ABSENT
@@ -133,20 +134,32 @@ def joint(is_and: bool, *parts: Callable[[], Any]) -> Any:
 
 
 def _extreme(function: Any, beats: Callable[[Any, Any], Any], *args: Any, **keywords: Any) -> Any:
-    """The largest or smallest of some values."""
+    """The first of the largest or smallest values: a `where` selects among numbers of one class, or in a trip."""
     trace = current()
-    if keywords or trace is None or trace.first_run is None or not trace.first_run.selects:
-        return extreme(lambda *args, **keywords: natively(function, args, keywords), beats, *args, **keywords)
-    best, *others = args if len(args) > 1 else iterate(*args)
+    if keywords or trace is None:
+        return natively(function, args, keywords)
+    values = list(args if len(args) > 1 else iterate(*args))
+    selects = trace.first_run is not None and trace.first_run.selects
+    if not values or not (selects or _are_alike(values)):
+        return natively(function, (values,), {})
+    best, *others = values
     for each in others:
         wins = beats(each, best)
-        best = _selected(trace, wins, each, best) if _selects(trace, wins) else each if truth(wins) else best
+        if is_tracer(wins) and not wins.ndim and trace.varies(wins):
+            best = _selected(trace, wins, each, best)
+        else:
+            best = each if truth(wins) else best
     return best
 
 
-for _patch, _beats in EXTREMES:
-    # The name stands for the form while libraries are patched.
-    BUILT_IN[_patch.original] = BUILT_IN[_patch.form] = functools.partial(_extreme, _patch.original, _beats)
+def _are_alike(values: Sequence[Any]) -> bool:
+    """Whether all values are real numbers of one class: Python's raise errors where NumPy's do not."""
+    kinds = {type(each._value()) if is_tracer(each) else type(each) for each in values}
+    return len(kinds) == 1 and issubclass(kinds.pop(), (float, np.floating))
+
+
+BUILT_IN[max] = functools.partial(_extreme, max, operator.gt)
+BUILT_IN[min] = functools.partial(_extreme, min, operator.lt)
 
 
 @rule("negated")
@@ -212,4 +225,9 @@ def _number(trace: Trace, test: Any, one: Any, other: Any) -> Any:
     strong = [each.dtype for each in (left, right) if not each.weak]
     if left.shape != right.shape or any(each != dtype for each in strong):
         raise TracingError("two branches give numbers or arrays of different types")
-    return selected(trace, test, one, other)
+
+    def number(holds: Any, x: Any, y: Any) -> Any:
+        found = dtype.type(x if holds else y)
+        return found if strong else found.item()
+
+    return trace.apply(primitive("where"), (test, one, other), python=None if left.shape else number)

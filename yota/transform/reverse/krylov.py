@@ -101,11 +101,11 @@ class Unconverged(Krylov):
 
     @property
     def types(self) -> tuple[TensorType, ...]:
-        """The types of both."""
+        """The types of the solution and of SciPy's ``info``."""
         return (*super().types, type_of(0))
 
     def __call__(self, right: Any, *given: Any) -> tuple[Any, ...]:
-        """Both results."""
+        """What the iteration found, and SciPy's ``info``."""
         with paused():
             found, info = self.solver.attempt(self._operator(given), np.ravel(right), False)
         return (*self._shaped(found), int(info))
