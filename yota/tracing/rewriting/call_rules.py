@@ -210,6 +210,7 @@ def ready(*values: Any) -> None:
         trace.hold()
 
 
+@functools.cache
 def _has_code(kind: type) -> bool:
     """Whether a class that is not Python's is written in Python."""
     return bool(kind not in _OTHERS and kind.__flags__ & _HEAP and package_of(kind) not in _OWN)
