@@ -6,6 +6,7 @@ from types import EllipsisType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from yota import distributed as distributed
 from yota import errors as errors
@@ -28,12 +29,15 @@ _R_co = TypeVar("_R_co", covariant=True)
 _T = TypeVar("_T")
 
 _Target: TypeAlias = Literal["numpy", "c", "cuda", "auto"]
-_Language: TypeAlias = Literal["numpy", "c", "cuda"]
+_Language: TypeAlias = Literal["numpy", "c", "cuda", "fortran", "javascript"]
 _Dynamic: TypeAlias = bool | Literal["auto"]
 _Effort: TypeAlias = Literal["quick", "high"]
 _Place: TypeAlias = int | str
 _Places: TypeAlias = tuple[_Place, ...]
 _Content: TypeAlias = Literal["value", "gradient", "jacobian", "hessian", "hvp"]
+# No `Sequence`, which a string is too.
+_Several: TypeAlias = tuple[Any, ...] | list[Any]
+_Axes: TypeAlias = int | tuple[_Axes, ...] | list[_Axes] | Mapping[str, _Axes] | None
 _Pullback: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
 class _WithSource(Protocol, Generic[_P, _R_co]):
@@ -114,7 +118,7 @@ def value_and_grad(
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
     has_aux: bool = False,
-    args: Any = None,
+    args: Mapping[str, Any] | _Several | None = None,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
 @overload
 def value_and_grad(
@@ -126,7 +130,7 @@ def value_and_grad(
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
     has_aux: bool = False,
-    args: Any = None,
+    args: Mapping[str, Any] | _Several | None = None,
 ) -> Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
 @overload
 def gradient(
@@ -138,7 +142,7 @@ def gradient(
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
     has_aux: Literal[False] = False,
-    args: Any = None,
+    args: Mapping[str, Any] | _Several | None = None,
 ) -> Compiled[_P, Any]: ...
 @overload
 def gradient(
@@ -150,7 +154,7 @@ def gradient(
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
     has_aux: Literal[False] = False,
-    args: Any = None,
+    args: Mapping[str, Any] | _Several | None = None,
 ) -> Compiled[_P, tuple[Any, ...]]: ...
 @overload
 def gradient(
@@ -162,7 +166,7 @@ def gradient(
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
     has_aux: Literal[True],
-    args: Any = None,
+    args: Mapping[str, Any] | _Several | None = None,
 ) -> Compiled[_P, tuple[Any, _R]]: ...
 @overload
 def jacobian(
@@ -272,8 +276,8 @@ def hvp(
 ) -> Compiled[..., Any]: ...
 def jvp(
     f: Callable[..., _R],
-    args: Sequence[Any],
-    tangents: Sequence[Any],
+    args: _Several,
+    tangents: _Several,
     *,
     target: _Target | None = None,
     strict: bool = False,
@@ -308,8 +312,8 @@ def batch(
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: _Axes = 0,
+    out_axes: _Axes = 0,
     target: _Target | None = None,
     strict: bool = False,
     dynamic: _Dynamic = False,
@@ -320,8 +324,8 @@ def batch(
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: _Axes = 0,
+    out_axes: _Axes = 0,
     target: _Target | None = None,
     strict: bool = False,
     dynamic: _Dynamic = False,
@@ -332,8 +336,8 @@ def batch(
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: _Axes = 0,
+    out_axes: _Axes = 0,
     target: _Target | None = None,
     strict: bool = False,
     dynamic: _Dynamic = False,
@@ -344,8 +348,8 @@ def batch(
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: _Axes = 0,
+    out_axes: _Axes = 0,
     target: _Target | None = None,
     strict: bool = False,
     dynamic: _Dynamic = False,
@@ -356,8 +360,8 @@ def batch(
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: _Axes = 0,
+    out_axes: _Axes = 0,
     target: _Target | None = None,
     strict: bool = False,
     dynamic: _Dynamic = False,
@@ -388,7 +392,7 @@ def gradcheck(
     rtol: float | None = None,
     atol: float = 1e-8,
     directions: int = 3,
-    random: Any = 0,
+    random: int | np.random.Generator = 0,
 ) -> bool: ...
 @overload
 def trace(
@@ -413,7 +417,7 @@ def compile(
 def freeze(f: Compiled[_P, _R]) -> Compiled[_P, _R]: ...
 def generate(
     f: Callable[..., Any],
-    args: Mapping[str, Any] | Sequence[Any],
+    args: Mapping[str, Any] | _Several,
     target: _Language = "numpy",
     name: str | None = None,
     *,
@@ -454,5 +458,5 @@ def stop_gradient(x: _R) -> _R: ...
 def checkpoint(f: Callable[_P, _R]) -> Callable[_P, _R]: ...
 def load_rules(path: str | PathLike[str]) -> Sequence[Rule]: ...
 def diffrule(text: str) -> Any: ...
-def to_cuda(x: Any, dtype: Any = None) -> Any: ...
+def to_cuda(x: Any, dtype: DTypeLike | None = None) -> Any: ...
 def to_cpu(x: Any) -> Any: ...

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from yota.errors import ArgumentError
 from yota.package.assembly import check, collected, write
@@ -82,8 +82,8 @@ class Module:
 
 def generate(
     f: Callable[..., Any],
-    args: Any,
-    target: str = "numpy",
+    args: Mapping[str, Any] | tuple[Any, ...] | list[Any],
+    target: Literal["numpy", "c", "cuda", "fortran", "javascript"] = "numpy",
     name: str | None = None,
     *,
     wrt: Wrt = None,

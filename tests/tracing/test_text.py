@@ -6,11 +6,16 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import logging.handlers
 import pprint
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+import tqdm
+from rich.console import Console
 
 import yota
 from yota import errors
@@ -172,7 +177,31 @@ def _pieces(x):
     return (int(whole) + int(rest) / 10 ** len(rest)) * x[1]
 
 
+def _exported(x):
+    console = Console(record=True, file=io.StringIO())
+    console.print(x[0])
+    return float(console.export_text()) * x[1]
+
+
+def _described(x, read):
+    bar = tqdm.tqdm(total=1)
+    bar.set_description_str(f"{x[0]}")
+    return float(read(bar)) * x[1]
+
+
+def _through_a_file(x, read):
+    with open(STORE, "w") as file:
+        file.write(str(x[0]))
+    return float(read(STORE)) * x[1]
+
+
+STORE = Path()
 READ = {
+    "the record of a console": _exported,
+    "the text of a bar": lambda x: _described(x, lambda bar: bar.desc),
+    "a bar as a text": lambda x: _described(x, lambda bar: str(bar).split(":")[0]),
+    "a file": lambda x: _through_a_file(x, lambda path: path.read_text()),
+    "a file that NumPy reads": lambda x: _through_a_file(x, np.loadtxt),
     "eval": lambda x: eval(f"{x[0]} * b", {"b": x[1]}),
     "digits": _pieces,
     "a collected warning": lambda x: _warned(x, "always"),
@@ -184,10 +213,89 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_number_that_comes_back_out_of_a_text_is_refused(name):
+def test_a_number_that_comes_back_out_of_a_text_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "STORE", tmp_path / "text")
     assert READ[name](X) == pytest.approx(X[0] * X[1])
     with pytest.raises(errors.TracingError, match=r"would lose its derivative|is not done again"):
         yota.grad(READ[name], X)
+
+
+STREAM = io.StringIO()
+RECORDS: list[warnings.WarningMessage] = []
+MEMORY = logging.handlers.MemoryHandler(100)
+memory_log = logging.getLogger("yota.test.memory")
+
+
+class Reader:
+    def __init__(self, stream):
+        self.stream = stream
+
+    def last(self):
+        return float(self.stream.getvalue().split()[-1])
+
+
+READER = Reader(STREAM)
+
+
+def _then(written, read):
+    """A function that writes the text of a value, and reads it where ``read`` is given."""
+
+    def f(x):
+        written(x[0])
+        return x[0] * x[1] if read is None else read() * x[1]
+
+    return f
+
+
+def _last():
+    return float(STREAM.getvalue().split()[-1])
+
+
+BEFORE = {
+    "a global variable": (print, _last),
+    "an attribute": (print, lambda: READER.last()),
+    "a default": (print, lambda stream=STREAM: float(stream.getvalue().split()[-1])),
+    "by its name": (lambda v: sys.stdout.write(f"{v} "), lambda: float(sys.stdout.getvalue().split()[-1])),
+    "collected warnings": (lambda v: warnings.warn(f"{v}", stacklevel=1), lambda: float(str(RECORDS[-1].message))),
+    "records of a handler": (lambda v: memory_log.info(f"{v}"), lambda: float(MEMORY.buffer[-1].msg)),
+    "the logger's handlers": (
+        lambda v: memory_log.info(f"{v}"),
+        lambda: float(logging.getLogger("yota.test.memory").handlers[0].buffer[-1].msg),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+@pytest.mark.parametrize("form", [lambda f: f, yota.interpreted], ids=["plain", "interpreted"])
+def test_what_was_there_before_is_free_unless_it_is_read(name, form, monkeypatch):
+    written, read = BEFORE[name]
+    monkeypatch.setattr(memory_log, "handlers", [MEMORY])
+    monkeypatch.setattr(memory_log, "propagate", False)
+    memory_log.setLevel(1)
+    with contextlib.redirect_stdout(STREAM), warnings.catch_warnings():
+        warnings.resetwarnings()
+        monkeypatch.setattr(warnings, "_showwarnmsg_impl", RECORDS.append)
+        fg = yota.value_and_grad(form(_then(written, None)), dynamic=False)
+        for x in (X, Y):
+            np.testing.assert_allclose(fg(x)[1], x[::-1])
+        assert _then(written, read)(X) == pytest.approx(X[0] * X[1])
+        with pytest.raises(errors.TracingError):
+            yota.grad(form(_then(written, read)), X)
+
+
+def test_a_bar_shows_and_a_file_grows_once(tmp_path):
+    path, bar = tmp_path / "text", tqdm.tqdm(total=1)
+
+    def f(x):
+        bar.set_postfix(loss=x[0])
+        for value in x:
+            with open(path, "a") as file:
+                file.write(f"{value}\n")
+        return x[0] * x[1]
+
+    np.testing.assert_allclose(yota.gradient(f)(X), X[::-1])
+    assert path.read_text().split() == [*map(str, X)]
+    assert "loss=1.2" in str(bar)
 
 
 def test_the_length_of_a_repr_is_that_of_plain_values():

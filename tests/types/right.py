@@ -109,6 +109,7 @@ yota.vjp(energy, x, target="numpy")
 
 many = yota.batch(energy, over="x", axis=-1)(np.ones((3, 5)))
 many = yota.batch(loss, in_axes=(0, None), out_axes=0)(np.ones((5, 3)), x)
+yota.batch(loss, in_axes=[{"w": 0}, (0, None)], out_axes={"sum": -1, "parts": [0, None]})
 text: str = yota.batch(energy).source
 many = yota.batch(area)(x, height=x)
 many = yota.batch(scaled)(model, x)
@@ -138,6 +139,7 @@ text = yota.compile(tape, "c").source
 yota.compile(tape)(x, x)
 text = str(yota.generate(energy, {"x": "float64[N]"}, "c", with_=("value", "gradient"), extension=True))
 yota.generate(energy, [x]).write("energy.py")
+yota.generate(energy, {"x": "float64[3]"}, "fortran")
 
 carried, rows = yota.scan(lambda total, row: (total + row, total), x, x)
 carried = yota.fori(3, lambda i, x: x * i, x)

@@ -51,6 +51,22 @@ yota.vjp(loss, x)  # wrong
 yota.vjp(loss, x, x, target="gpu")  # wrong
 yota.batch(loss, target="gpu")  # wrong
 yota.batch(loss, axis=1)  # wrong
+yota.batch(loss, in_axes="x")  # wrong
+yota.batch(loss, in_axes=(0, "x"))  # wrong
+yota.batch(loss, out_axes="x")  # wrong
+yota.batch(loss, in_axes=0.5)  # wrong
+yota.batch(loss, over=0.5)  # wrong
+yota.jvp(loss, "ab", (x, x))  # wrong
+yota.jvp(loss, (x, x), "ab")  # wrong
+yota.value_and_grad(loss, args="float64[3]")  # wrong
+yota.value_and_grad(loss, wrt=0.5)  # wrong
+yota.generate(loss, "float64[3]")  # wrong
+yota.generate(loss, {"x": "float64[3]"}, with_=["value"])  # wrong
+yota.gradcheck(loss, x, x, random="seed")  # wrong
+yota.distributed.value_and_grad(loss, over=["x"], target="gpu")  # wrong
+yota.distributed.value_and_grad(loss, over=0.5)  # wrong
+yota.export.generate(loss, "float64[3]")  # wrong
+yota.export.generate(loss, [x], "gpu")  # wrong
 yota.batch(loss)(x)  # wrong
 Model().slopes()  # wrong
 Model().slopes(x, 2)  # wrong

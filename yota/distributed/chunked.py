@@ -18,6 +18,7 @@ from yota.errors import ArgumentError
 from yota.ir.callables import Derived, name_of
 from yota.run.arguments import function_of, parameters_of, positional
 from yota.run.gradient_layout import Wrt
+from yota.run.options import TargetName
 from yota.structures import flatten, is_leaf
 
 __all__ = ["hvp", "jacobian", "value_and_grad"]
@@ -29,7 +30,7 @@ def value_and_grad(
     *,
     over: Over,
     reduction: Literal["sum", "mean"] = "sum",
-    target: str = "numpy",
+    target: TargetName = "numpy",
     strict: bool = False,
     check: bool = True,
 ) -> Summed:
@@ -88,7 +89,7 @@ def hvp(
     *,
     over: Over,
     reduction: Literal["sum", "mean"] = "sum",
-    target: str = "numpy",
+    target: TargetName = "numpy",
     check: bool = True,
 ) -> Summed:
     """Return a function of the arguments of ``loss`` and a direction: the Hessian over all chunks times the direction.
@@ -136,7 +137,7 @@ def jacobian(
     wrt: int | str | tuple[int | str, ...] = 0,
     *,
     over: Over,
-    target: str = "numpy",
+    target: TargetName = "numpy",
     strict: bool = False,
 ) -> Derived:
     """Return a function of the Jacobian, as a Dask array, of a function ``f`` that computes each sample separately.

@@ -18,7 +18,7 @@ from yota.interop.maps import Map, Tree, Trees, Types
 from yota.ir.callables import name_of
 from yota.ir.types import TensorType
 from yota.run.arguments import function_of
-from yota.run.options import Dynamic
+from yota.run.options import Dynamic, TargetName
 
 __all__ = ["primitive", "wrap"]
 
@@ -28,7 +28,7 @@ def wrap(
     *,
     results: Any = None,
     vmap_method: str = "batch",
-    target: str | None = None,
+    target: TargetName | None = None,
     strict: bool = False,
     dynamic: Dynamic = "auto",
 ) -> Callable[..., Any]:

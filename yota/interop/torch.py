@@ -18,13 +18,13 @@ from yota.interop.maps import Map, Tree, Trees
 from yota.ir.callables import name_of
 from yota.ir.types import TensorType, type_of
 from yota.run.arguments import function_of
-from yota.run.options import Dynamic
+from yota.run.options import Dynamic, TargetName
 
 __all__ = ["primitive", "wrap"]
 
 
 def wrap(
-    f: Callable[..., Any], *, target: str | None = None, strict: bool = False, dynamic: Dynamic = "auto"
+    f: Callable[..., Any], *, target: TargetName | None = None, strict: bool = False, dynamic: Dynamic = "auto"
 ) -> Callable[..., Any]:
     """Wrap a plain NumPy function for PyTorch; autograd differentiates it to any order.
 

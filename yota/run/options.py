@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from yota.ir.tape import Guard
 
 Dynamic = bool | Literal["auto"]
+TargetName = Literal["numpy", "c", "cuda", "auto"]
 """Whether each branch combination is traced; ``"auto"`` allows `MOST_FOLLOWED` of them."""
 MOST_FOLLOWED = 64
 """Largest number of tapes for one combination of argument types with ``dynamic="auto"``."""

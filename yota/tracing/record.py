@@ -105,6 +105,8 @@ def record(
         how = {"live": live, "exact": exact, "keeps": keeps, "wide": source.wide, "deep": source.deep}
         trace = Trace(name, registry, shift=shift, reads=source.chosen or reads, **how)
         trace.builder.statics = statics
+        if current() is None:
+            trace.outlets.roots = lambda: (function, *rebuild([leaf.value for leaf in leaves]))
         trace.trips, trace.rolls = trips, rolls
         trace.builder.looks = rolls and not sized and not trips
         trace.sizes = Decisions() if sized else None
@@ -162,6 +164,8 @@ def _recorded(
         return trace, found
     except BaseException as raised:
         fault: Any = trace.interrupted or raised
+        if trace.refused is not None and trace.refused in (raised.__cause__, raised.__context__):
+            raise trace.refused from None  # a library has made an error of its own of it
         if isinstance(fault, LongLoop):
             raise fault from None
         if not isinstance(fault, _MENDED):

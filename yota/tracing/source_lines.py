@@ -42,7 +42,8 @@ def _home_of(package: str) -> str:
 
 
 _SCIPY = _home_of("scipy")
-_PACKAGES = (_OWN + os.sep, _NUMPY, _SCIPY)
+_BARS = _home_of("tqdm")
+_PACKAGES = (_OWN + os.sep, _NUMPY, _SCIPY, _BARS, _home_of("rich"), _home_of("click"))
 _MASKED = os.path.join(_NUMPY, "ma") + os.sep
 _STANDARD = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ", "<__array_function__")
 
@@ -134,7 +135,7 @@ def is_rule(frame: FrameType) -> bool:
 
 
 def is_library_file(name: str) -> bool:
-    """Whether a file of Python code belongs to yota, NumPy, SciPy or Python itself."""
+    """Whether a file of Python code belongs to yota, NumPy, SciPy, Python itself, or a package that shows output."""
     if name.startswith(_STANDARD):
         return "-packages" + os.sep not in name
     return name.startswith(_PACKAGES) or name.endswith((".pyx", "<stringsource>"))
@@ -143,6 +144,11 @@ def is_library_file(name: str) -> bool:
 def is_installed_file(name: str) -> bool:
     """Whether a file of Python code belongs to an installed package."""
     return f"-packages{os.sep}" in name
+
+
+def shows_progress(name: str) -> bool:
+    """Whether a file of Python code is tqdm's, whose progress bars may be shown again."""
+    return name.startswith(_BARS)
 
 
 def is_deep_file(name: str) -> bool:

@@ -31,10 +31,10 @@ from yota.tracing.current import innermost, paused
 from yota.tracing.library_calls import library_call
 from yota.tracing.methods import is_tracer, of_object
 from yota.tracing.observation import Observation
+from yota.tracing.outlets import Outlets
 from yota.tracing.source_lines import caller, here, positions, source_line
 from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
-from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
     from yota.tracing.conversions import FirstRun
@@ -91,7 +91,6 @@ class Trace:
         self.conversions: dict[int, Conversion] = {}
         self.texts: list[Text] = []
         """Texts of traced values, where the function runs from its source."""
-        self.outlets = Outlets()
         self.refused: TracingError | None = None
         """The last thing that was refused; the user's code may have caught it."""
         self.interrupted: Interpret | None = None
@@ -115,6 +114,7 @@ class Trace:
         self.path: list[Any] = []
         """The conditions of the branches that are recorded, one in the other."""
         around = innermost.stack[-1]
+        self.outlets: Outlets = Outlets(None if around is None else around.outlets)
         self.tried: int = 0 if around is None else around.tried
         """How many statements that run now catch exceptions of operations."""
         self.warned: int = 0 if around is None else around.warned

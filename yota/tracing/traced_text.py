@@ -203,7 +203,7 @@ def followed(
     """The result ``found`` of a call that Python makes, before which there were ``made`` texts."""
     if not trace.texts:
         return found
-    called = Called.of(function, tuple(keywords), len(args))
+    called = Called.of(function, trace.outlets.unknown(keywords.items()), len(args))
     texts = [*texts_in([called.owner, *args, *keywords.values()]), *trace.texts[made:]]
     if not texts or type(called.owner) is Text or called.writes(trace.outlets):
         return found

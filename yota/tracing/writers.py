@@ -6,16 +6,15 @@ import ast
 import builtins
 import dis
 import functools
-import io
 import sys
 import types
-import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from yota.tracing import progress_bars
 from yota.tracing.bytecode import (
     UNKNOWN,
     consumer,
@@ -27,6 +26,7 @@ from yota.tracing.bytecode import (
     running,
     static_attribute,
 )
+from yota.tracing.outlets import Outlets, is_library_code
 from yota.tracing.source_lines import Rewritten, is_library_file, rewritten
 
 _PRINT = print
@@ -38,14 +38,11 @@ _WRITERS: dict[str, tuple[str, ...]] = {
     "warnings": ("warn",),
     "_warnings": ("warn",),
     "logging": (*_LEVELS, *(f"{kind}.{name}" for kind in ("Logger", "LoggerAdapter") for name in _LEVELS)),
-    "tqdm.std": tuple(
-        f"tqdm.{name}" for name in "write set_description set_description_str set_postfix set_postfix_str".split()
-    ),
+    "tqdm.std": tuple(f"tqdm.{name}" for name in ("write", *progress_bars.METHODS)),
     "rich": ("print",),
     "rich.console": ("Console.print", "Console.log"),
     "click.utils": ("echo",),
     "click.termui": ("secho",),
-    "IPython.core.display_functions": ("display",),
 }
 """By the module that defines them, functions that write what they are given and keep nothing of it."""
 
@@ -63,38 +60,6 @@ def _writers(modules: int) -> dict[int, Any]:
     return found
 
 
-class Outlets:
-    """What was written to when a trace began, which is out of the function's reach: streams, and what shows warnings.
-
-    raised: whether the text of a value went into an exception, which whoever catches it may read.
-    """
-
-    __slots__ = ("_known", "_warned", "raised")
-
-    def __init__(self) -> None:
-        self._known = sys.stdout, sys.stderr
-        self._warned = _warning_state()
-        self.raised = False
-
-    @property
-    def are_standard(self) -> bool:
-        """Whether the standard streams are those that they were."""
-        return self._known[0] is sys.stdout and self._known[1] is sys.stderr
-
-    @property
-    def shows_warnings(self) -> bool:
-        """Whether warnings go where they went, and are none that the function might catch."""
-        found = _warning_state()
-        return found == self._warned and not found[2]
-
-    def __contains__(self, stream: Any) -> bool:
-        if not any(stream is each for each in self._known):
-            return False
-        # It must write by code of Python's or of an installed library, rather than by the user's own.
-        write = static_attribute(type(stream), "write")
-        return _is_library_code(write) if isinstance(write, types.FunctionType) else write is not UNKNOWN
-
-
 _STREAMS = frozenset(("file", "stream"))
 
 
@@ -106,12 +71,6 @@ def _stream_place(function: Any) -> int | None:
     code = function.__code__
     names = [name for name in code.co_varnames[: code.co_argcount] if name not in ("self", "cls")]
     return next((place for place, name in enumerate(names) if name in _STREAMS), None)
-
-
-def _warning_state() -> tuple[Any, ...]:
-    """What shows or collects warnings, and which of them are errors."""
-    errors = [each for each in warnings.filters if each[0] == "error"]
-    return warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None), errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +102,17 @@ class Called:
         if any(function is static_attribute(type(owner), name) for name in ("write", "writelines")):
             if owner in outlets:
                 return True
-            is_file = isinstance(function, types.MethodDescriptorType) and isinstance(owner, io.IOBase)
-            return is_file and not owner.closed and not owner.readable()
+            return outlets.takes_file(owner)
         if id(function) not in _writers(len(sys.modules)) or self._names_stream or not outlets.are_standard:
             return False
         module = getattr(function, "__module__", "")
         if module in ("warnings", "_warnings"):
             return outlets.shows_warnings
-        return module != "logging" or _logs_plainly(owner, sys.modules["logging"])
+        if module == "tqdm.std" and function.__name__ in progress_bars.METHODS:
+            return progress_bars.shows(owner, outlets)
+        if module in ("rich", "rich.console"):
+            return _shows_plainly(sys.modules["rich"]._console if module == "rich" else owner)
+        return module != "logging" or _logs_plainly(owner, sys.modules["logging"], outlets)
 
     @property
     def _names_stream(self) -> bool:
@@ -190,36 +152,54 @@ class Called:
         return self.function
 
 
-def _logs_plainly(owner: Any, logging: Any) -> bool:
-    """Whether a logger, or the module itself, handles records by code of Python's own."""
+def _logs_plainly(owner: Any, logging: Any, outlets: Outlets) -> bool:
+    """Whether a logger, or the module itself, handles records by code of Python's own, and none is read back."""
     if type(owner) is logging.LoggerAdapter:
-        return _logs_plainly(owner.logger, logging)
+        return _logs_plainly(owner.logger, logging, outlets)
     if owner is None or owner is logging:
         owner = logging.root
+    if logging.getLogRecordFactory() is not logging.LogRecord:
+        return False
     while owner is not None:
         if type(owner) not in (logging.Logger, logging.RootLogger) or owner.filters:
             return False
-        if not all(_is_library_object(each) and not each.filters for each in owner.handlers):
-            return False
-        if not all(each.formatter is None or _is_library_object(each.formatter) for each in owner.handlers):
+        if not all(_handles_plainly(each, outlets) for each in owner.handlers):
             return False
         owner = owner.parent if owner.propagate else None
     return True
 
 
+def _handles_plainly(handler: Any, outlets: Outlets) -> bool:
+    """Whether a handler of a logger, and the one it hands records to, is code of Python's own that is not read back."""
+    parts = [getattr(handler, name, None) for name in ("formatter", "target")]
+    if handler.filters or not all(each is None or _is_library_object(each) for each in (handler, *parts)):
+        return False
+    return outlets.takes_file(getattr(handler, "stream", None)) or outlets.holds(handler)
+
+
+def _shows_plainly(console: Any) -> bool:
+    """Whether a console of rich's writes to standard output alone."""
+    if console is None:
+        return True
+    if type(console).__module__ != "rich.console" or console.record or console._render_hooks or console._file:
+        return False
+    # What it captures is in buffers, of which each running call has one.
+    own = {getattr(console, name).__code__ for name in ("print", "log")}
+    frame, calls = sys._getframe(), 0
+    while frame.f_back is not None:
+        frame = frame.f_back
+        calls += frame.f_code in own and frame.f_locals["self"] is console
+    return bool(console._buffer_index <= calls)
+
+
 def _is_library_object(value: Any) -> bool:
     """Whether all methods of an object are code of Python's or of an installed library."""
     return not vars(value).keys() & {"emit", "format", "handle", "filter"} and all(
-        _is_library_code(each)
+        is_library_code(each)
         for kind in type(value).__mro__
         for each in vars(kind).values()
         if isinstance(each, types.FunctionType)
     )
-
-
-def _is_library_code(function: types.FunctionType) -> bool:
-    name = function.__code__.co_filename
-    return is_library_file(name) or "-packages" in name
 
 
 _FORMATS = ("FORMAT_", "CONVERT_", "BUILD_STRING")
@@ -268,7 +248,8 @@ def _is_operator(step: dis.Instruction, symbol: str, before_311: str) -> bool:
     return step.opname == before_311 or (step.opname == "BINARY_OP" and step.argrepr == symbol)
 
 
-_PARTS = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
+_PARTS = (ast.Tuple, ast.List, ast.Starred, ast.keyword, ast.Constant)
+"""Before Python 3.12 all parts of a text with values in it stand at the same place."""
 _TEXTS = (ast.JoinedStr, ast.FormattedValue)
 
 
@@ -285,9 +266,8 @@ def _is_expression_written_out(user: FrameType, code: Rewritten, outlets: Outlet
             function = _static(user, part.func)
             if function is UNKNOWN:
                 return False
-            names = [each.arg for each in part.keywords if _static(user, each.value) not in outlets]
+            named = outlets.unknown((each.arg, _static(user, each.value)) for each in part.keywords)
             count = None if any(isinstance(each, ast.Starred) for each in part.args) else len(part.args)
-            named = None if None in names else tuple(name for name in names if name is not None)
             called = Called.of(function, named, count)
             if called.writes(outlets):
                 return True

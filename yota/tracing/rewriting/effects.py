@@ -149,7 +149,7 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
         raise trace.first_run.block(trace)
     if _is_in_library():
         return False
-    called = Called.of(function, tuple(keywords), len(args))
+    called = Called.of(function, trace.outlets.unknown(keywords.items()), len(args))
     if called.writes(trace.outlets) and trace.first_run.skips_output:
         trace.first_run.skipped = True
         return True
@@ -186,6 +186,8 @@ def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, 
         return False
     if is_tracer(owner) or isinstance(owner, IMMUTABLE) or id(owner) in own:
         return True
+    if package_of(function) == "tqdm":
+        return True  # a progress bar may be shown again
     if isinstance(function, type):
         return _makes_plainly(function)
     if function is object.__new__:
