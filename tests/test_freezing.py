@@ -211,6 +211,25 @@ def test_it_is_the_function_in_other_ways(away):
     assert not function.info().title.endswith("1 compiled")
 
 
+class Model:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def loss(self, x):
+        return self.weight * np.sum(x * x)
+
+
+def test_a_deep_copy_of_a_method_is_one_of_the_copied_object(away):
+    model = Model(2.0)
+    slope = yota.gradient(model.loss)
+    slope(X)
+    model.slope = yota.freeze(slope)
+    copied = copy.deepcopy(model)
+    model.weight = 0.0
+    assert np.array_equal(copied.slope(X), 4 * X) and copied.slope.records()
+    assert np.array_equal(model.slope(X), 0 * X)
+
+
 def test_what_cannot_be_frozen_is_said(away, monkeypatch):
     for function in (energy, 3):
         with pytest.raises(ArgumentError, match="freeze needs a compiled function"):

@@ -86,6 +86,8 @@ CASES = {
     "method": (lambda target: yota.gradient(Model(X).loss, target=target), (X,)),
     "partial": (lambda target: yota.gradient(functools.partial(Model.loss, Model(X)), target=target), (X,)),
     "interpreted": (lambda target: yota.gradient(yota.interpreted(energy), target=target), (X,)),
+    "recomputed": (lambda target: yota.gradient(yota.checkpoint(energy), target=target), (X,)),
+    "checkpoint": (lambda _: yota.checkpoint(energy), (X,)),
     "all sizes": (lambda _: yota.gradient(energy, args={"x": "float64[N]"}), (X,)),
     "decorated": (lambda _: decorated, (X,)),
     "rule": (lambda _: cube, (X,)),

@@ -35,6 +35,18 @@ def test_complex_functions_follow_yota_s_convention(host: Any) -> None:
     np.testing.assert_allclose(*slopes, rtol=1e-12)
 
 
+def decay(x: Any) -> Any:
+    return np.exp(-x)
+
+
+def test_functions_for_them_pickle_by_reference(host: Any, request: pytest.FixtureRequest) -> None:
+    library, _ = host
+    wrap = import_module(f"yota.interop.{request.node.callspec.params['host']}").wrap
+    values = library.asarray(np.array([0.5, 1.0]))
+    wrapped = pickle.loads(pickle.dumps(wrap(decay)))
+    np.testing.assert_allclose(np.asarray(wrapped(values)), np.exp([-0.5, -1.0]), rtol=1e-12)
+
+
 def test_tapes_of_them_stay_in_their_process(host: Any) -> None:
     library, primitive = host
     sine = primitive(library.sin)

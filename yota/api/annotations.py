@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from yota.ir.callables import Derived
 from yota.ir.catalog import primitive
 from yota.tracing.current import current
 from yota.tracing.loops import scan
@@ -80,7 +80,6 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
            [0., 0.]])
     """
 
-    @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         trace = current()
         if trace is None:
@@ -111,4 +110,4 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         shape = taken_apart("checkpoint", found, results)
         return cast(R, shape.filled([each[0] for each in results]))
 
-    return call
+    return cast(Callable[P, R], Derived((checkpoint, (f,), {}), f, call=call))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import itertools
 import pickle
@@ -84,6 +85,11 @@ class Frozen(Compiled):
         """Drop all compiled code; the next call compiles again."""
         self._brought.clear()
         self.recipe[1][0].clear()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Frozen:
+        function = self.recipe[1][0]
+        copied = copy.deepcopy(function, memo)
+        return self if copied is function else Frozen(copied, self.records().items())
 
     def __reduce__(self) -> tuple[Any, ...]:
         records = sorted(self.records().items())

@@ -15,7 +15,7 @@ from jax.interpreters import ad, batching, mlir
 from yota.errors import ArgumentError
 from yota.interop.hosting import hosted
 from yota.interop.maps import Map, Tree, Trees, Types
-from yota.ir.callables import name_of
+from yota.ir.callables import Derived, name_of
 from yota.ir.types import TensorType
 from yota.run.arguments import function_of
 from yota.run.options import Dynamic, TargetName
@@ -76,7 +76,6 @@ def wrap(
     options = {"target": target, "strict": strict, "dynamic": dynamic}
     trees = Trees(function_of(f), jax.tree_util, _is_array, lambda flat: Tree(flat, name_of(f), options))
 
-    @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         known, given = trees.find(args, kwargs)
         arrays = [jnp.asarray(each) for each in given]
@@ -86,7 +85,7 @@ def wrap(
         found = _call.bind(*arrays, map=known, method=vmap_method, weak=weak)
         return jax.tree_util.tree_unflatten(known.forms[0], found)
 
-    return call
+    return Derived((wrap, (f,), {"results": results, "vmap_method": vmap_method, **options}), f, call=call)
 
 
 def _is_array(leaf: Any) -> bool:

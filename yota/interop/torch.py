@@ -15,7 +15,7 @@ import torch
 from yota.errors import ArgumentError
 from yota.interop.hosting import hosted
 from yota.interop.maps import Map, Tree, Trees
-from yota.ir.callables import name_of
+from yota.ir.callables import Derived, name_of
 from yota.ir.types import TensorType, type_of
 from yota.run.arguments import function_of
 from yota.run.options import Dynamic, TargetName
@@ -66,13 +66,12 @@ def wrap(
     options = {"target": target, "strict": strict, "dynamic": dynamic}
     trees = Trees(function_of(f), optree, _is_array, lambda flat: Tree(flat, name_of(f), options))
 
-    @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         known, operands = trees.find(args, kwargs)
         found = _applied(known, operands)
         return optree.tree_unflatten(known.forms[0], found)
 
-    return call
+    return Derived((wrap, (f,), options), f, call=call)
 
 
 def _is_array(leaf: Any) -> bool:
