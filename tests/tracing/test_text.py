@@ -10,6 +10,7 @@ import logging.handlers
 import pprint
 import sys
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -184,9 +185,9 @@ def _exported(x):
 
 
 def _described(x, read):
-    bar = tqdm.tqdm(total=1)
-    bar.set_description_str(f"{x[0]}")
-    return float(read(bar)) * x[1]
+    with tqdm.tqdm(total=1) as bar:
+        bar.set_description_str(f"{x[0]}")
+        return float(read(bar)) * x[1]
 
 
 def _through_a_file(x, read):
@@ -235,6 +236,7 @@ class Reader:
 
 
 READER = Reader(STREAM)
+WEAK = weakref.ref(STREAM)
 
 
 def _then(written, read):
@@ -254,6 +256,9 @@ def _last():
 BEFORE = {
     "a global variable": (print, _last),
     "an attribute": (print, lambda: READER.last()),
+    "a computed name": (print, lambda: float(eval("STREAM").getvalue().split()[-1])),
+    "a weak reference": (print, lambda: float(WEAK().getvalue().split()[-1])),
+    "an attribute by name": (print, lambda: float(getattr(sys, "stdout").getvalue().split()[-1])),  # noqa: B009
     "a default": (print, lambda stream=STREAM: float(stream.getvalue().split()[-1])),
     "by its name": (lambda v: sys.stdout.write(f"{v} "), lambda: float(sys.stdout.getvalue().split()[-1])),
     "collected warnings": (lambda v: warnings.warn(f"{v}", stacklevel=1), lambda: float(str(RECORDS[-1].message))),
@@ -296,6 +301,7 @@ def test_a_bar_shows_and_a_file_grows_once(tmp_path):
     np.testing.assert_allclose(yota.gradient(f)(X), X[::-1])
     assert path.read_text().split() == [*map(str, X)]
     assert "loss=1.2" in str(bar)
+    bar.close()
 
 
 def test_the_length_of_a_repr_is_that_of_plain_values():

@@ -9,9 +9,12 @@ import itertools
 import os
 import stat
 import sys
+import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from yota.structures import is_library
@@ -22,8 +25,15 @@ from yota.tracing.source_lines import is_installed_file, is_library_file
 _MOST = 100_000
 """Objects that are looked at to find out whether the function can reach a stream; of more it is taken to."""
 _STREAMS = frozenset({"stdout", "stderr", "__stdout__", "__stderr__"})
-_ASKED = frozenset({"write", "writelines", "flush", "isatty", "fileno", "encoding", "errors", "closed"})
+_ASKED = frozenset({"write", "writelines", "flush", "isatty", "encoding", "errors", "closed"})
 """Attributes of a stream that tell nothing of what was written."""
+_COMPUTED = frozenset(
+    "eval exec globals locals vars modules import_module __import__ _getframe currentframe stack f_back f_locals"
+    " get_objects get_referrers".split()
+)
+"""Names in code that may look up any other."""
+_ANYTHING = object()
+"""Stands for all that there is."""
 _READS = ("LOAD_ATTR", "LOAD_METHOD")
 _SKIPPED = (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType)
 _UNFOLLOWED = {
@@ -122,7 +132,8 @@ class Outlets:
         parts = {id(each) for each in _within([sink], _held) if gc.is_tracked(each) and _file_of(each) is None}
         if self._reached is None:
             self._reached = {id(each) for each in _within(self.roots(), _referents)}
-        return not parts.isdisjoint(self._reached) or max(len(parts), len(self._reached)) >= _MOST
+        is_too_much = max(len(parts), len(self._reached)) >= _MOST or id(_ANYTHING) in self._reached
+        return is_too_much or not parts.isdisjoint(self._reached)
 
 
 def is_library_code(function: types.FunctionType) -> bool:
@@ -186,7 +197,11 @@ def _held(value: Any) -> Iterable[Any]:
 def _referents(value: Any) -> Iterable[Any]:
     """What the function can reach through a value."""
     if isinstance(value, type):
-        return () if is_library(value) else [*vars(value).values(), *value.__bases__]
+        return () if is_library(value) else [*vars(value).values(), *value.__bases__, type(value)]
+    if isinstance(value, (ContextVar, threading.local)):
+        return [_ANYTHING]
+    if isinstance(value, weakref.ref):
+        return [value()]
     if not isinstance(value, types.FunctionType):
         return gc.get_referents(value)
     cells = [each for cell in value.__closure__ or () for each in gc.get_referents(cell)]
@@ -199,6 +214,10 @@ def _global(code: types.CodeType, names: dict[str, Any]) -> Iterator[Any]:
     """What code can reach by global names, modules that it imports, and attributes of modules."""
     attributes = {name for each in nested(code) for name in _attributes(each, names)}
     wanted = {name for each in nested(code) for name in each.co_names}
+    if not _COMPUTED.isdisjoint(wanted):
+        yield _ANYTHING
+    # As in `getattr(sys, "stdout")`.
+    attributes |= {each for inner in nested(code) for each in inner.co_consts if isinstance(each, str)}
     pending = [names[name] for name in wanted if name in names] + [sys.modules[n] for n in wanted if n in sys.modules]
     seen: set[int] = set()
     while pending:
