@@ -9,8 +9,10 @@ import pytest
 from benchmarks.nvrtc import VIRTUAL, compiled, is_installed, resources
 from yota.emit.targets.cuda import Source
 
-__all__ = ["VIRTUAL", "compiled", "needs_nvrtc", "resources", "unit"]
+__all__ = ["ENDS", "VIRTUAL", "compiled", "needs_nvrtc", "resources", "unit"]
 
+ENDS = (VIRTUAL[0], VIRTUAL[-1])
+"""The oldest and the newest: code that asks for no architecture and compiles for both compiles for those between."""
 needs_nvrtc = pytest.mark.skipif(
     not is_installed(), reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12"
 )

@@ -1,4 +1,4 @@
-"""C is compiled here with all optimisation, as for users."""
+"""C is compiled here with all optimisation, as for users, but in tests of what surrounds the kernels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import pytest
 
 from yota.run.machine import compiler
 
+SURROUNDINGS = {"test_calls", "test_in_process"}
+
 
 @pytest.fixture(autouse=True, scope="module")
-def _optimised() -> Iterator[None]:
+def _optimised(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.path.stem in SURROUNDINGS:
+        yield
+        return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "_FLAGS", ("-O3", *compiler._FLAGS[1:]))
         compiler._found.cache_clear()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.hosted import load, needs_compiler
-from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc, unit
+from tests.cuda.nvrtc import ENDS, compiled, needs_nvrtc, unit
 from tests.emit.cuda.test_random import compare
 from tests.emit.programs import Writer, arguments
 from tests.emit.test_golden import EXAMPLES as SHARED
@@ -87,7 +87,7 @@ def test_kernels_compute_what_the_tape_says() -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", VIRTUAL)
+@pytest.mark.parametrize("architecture", ENDS)
 def test_kernels_compile_without_warnings(architecture: str) -> None:
     found = compiled(unit([generate(example()) for example in EXAMPLES]), architecture, "--Ofast-compile=max")
     assert found.succeeded and not found.log, found.log[:4000]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.hosted import load, needs_compiler
-from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc, unit
+from tests.cuda.nvrtc import ENDS, compiled, needs_nvrtc, unit
 from tests.cuda.replayed import ADDRESSES, replayed
 from yota.emit.targets.cuda import Form, generate
 from yota.ir.inputs import Leaf
@@ -160,7 +160,7 @@ def test_what_cupy_does_is_looked_at_too() -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", VIRTUAL)
+@pytest.mark.parametrize("architecture", ENDS)
 def test_kernels_compile_without_warnings(architecture: str) -> None:
     found = compiled(unit([generate(tape_of(name)) for name in CASES]), architecture, "--Ofast-compile=max")
     assert found.succeeded and not found.log, found.log[:4000]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.hosted import Source, load, needs_compiler
-from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc, unit
+from tests.cuda.nvrtc import ENDS, compiled, needs_nvrtc, unit
 from tests.cuda.specimens import Specimen, specimens
 from yota.emit.targets import cuda
 from yota.errors import CodegenError
@@ -28,7 +28,8 @@ def generated() -> list[tuple[Specimen, Source]]:
 
 @needs_compiler
 def test_kernels_agree_with_numpy(generated: list[tuple[Specimen, Source]]) -> None:
-    functions = load([source for _, source in generated])
+    # GCC tells what is read before it is written only where it optimises.
+    functions = load([source for _, source in generated], "-O1")
     wrong = []
     for (specimen, source), function in zip(generated, functions, strict=True):
         names = [entry.variable for entry in specimen.tape.inputs]
@@ -45,7 +46,7 @@ def test_kernels_agree_with_numpy(generated: list[tuple[Specimen, Source]]) -> N
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", VIRTUAL)
+@pytest.mark.parametrize("architecture", ENDS)
 def test_kernels_compile_without_warnings(generated: list[tuple[Specimen, Source]], architecture: str) -> None:
     # Whether a text compiles does not depend on how long the compiler thinks about it.
     found = compiled(unit([source for _, source in generated]), architecture, "--Ofast-compile=max")
