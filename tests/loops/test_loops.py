@@ -573,3 +573,37 @@ def test_compiled_trips_sort_and_read_tables():
     for found, expected in zip(code(x, y), yota.value_and_grad(function, target="numpy")(x, y), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-14)
     assert "sorted_places" in code.source
+
+
+def _delayed(c, u):
+    """Arrays that others take over, one trip later, two, and in turn; one that stays; one that starts as zeros."""
+    now, before, earlier, left, right, still, total = c
+    new = np.sin(now) + 0.3 * before * np.roll(earlier, 2) + u[0] * left
+    return (new, now, before, right, left, still, total + new * still * right), (before, now * left)
+
+
+def _delay(x, u, trips):
+    start = (x, x[::-1] * 2, x * x, x + 1, x - 1, np.cos(x), np.zeros_like(x))
+    c, (rows, more) = yota.scan(_delayed, start, u[:trips]) if trips else (start, (x, x))
+    return sum(np.sum(w * each) for w, each in zip(range(2, 9), c, strict=True)) + np.sum(rows * 0.5) + np.sum(more**2)
+
+
+def _delay_plain(x, u, trips):
+    c, rows = (x, x[::-1] * 2, x * x, x + 1, x - 1, np.cos(x), np.zeros_like(x)), []
+    for v in u[:trips]:
+        c, row = _delayed(c, v)
+        rows.append(row)
+    value = sum(np.sum(w * each) for w, each in zip(range(2, 9), c, strict=True))
+    return value + sum(np.sum(one * 0.5) + np.sum(other**2) for one, other in rows)
+
+
+@pytest.mark.parametrize("trips", [1, 2, 3, 4, 5, 7])
+def test_carried_arrays_that_take_over_others(trips):
+    x = np.linspace(-1, 1, 20)
+    value, tape = yota.trace(lambda x: _delay(x, U, trips), x)
+    plain = _delay_plain(x, U, trips)
+    np.testing.assert_allclose([value, yota.compile(tape, target="c")(x)], plain, rtol=1e-13)
+    value, slope = yota.value_and_grad(lambda x: _delay(x, U, trips), target="c")(x)
+    steps = [_delay_plain(x + 1e-30j * unit, U, trips).imag / 1e-30 for unit in np.eye(20)]
+    np.testing.assert_allclose(value, plain, rtol=1e-13)
+    np.testing.assert_allclose(slope, steps, rtol=1e-11)

@@ -110,20 +110,11 @@ class View(Node):
 
 @dataclass(frozen=True, slots=True)
 class Alias(Node):
-    """A name for an array, which may become that of another one."""
+    """A name for an array that is read, which may become that of another one."""
 
     type: str
     name: str
     array: str
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange(Node):
-    """Gives an array the elements of another one, whose own are lost."""
-
-    type: str
-    one: str
-    other: str
 
 
 @dataclass(frozen=True, slots=True)

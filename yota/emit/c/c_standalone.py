@@ -241,7 +241,7 @@ class _Function:
             raise CodegenError(refusal(self.tape, op, self.language))
         arrays = range(region.counted, region.counted + region.carries)
         given = [
-            "" if number in arrays and self.tape.types[operand].shape else self._text(operand)
+            "" if number in arrays and self._is_uniform(operand) else self._text(operand)
             for number, operand in enumerate(operands)
         ]
         self.used.update(given)
@@ -253,11 +253,16 @@ class _Function:
 
         return LoopWriter(region, given, results, language, names, self._trip, self._array, start).run()
 
+    def _is_uniform(self, variable: int) -> bool:
+        """Whether all elements of a constant array are the same."""
+        constant = self.tape.constants.get(variable)
+        return bool(self.tape.types[variable].shape) and constant is not None and is_uniform(constant)
+
     def _copied(self, variable: int, target: str) -> Statement:
         """The statement that gives an array the elements of another; of one that is the same everywhere the number."""
-        constant, type = self.tape.constants.get(variable), self.tape.types[variable]
-        if constant is not None and is_uniform(constant):
-            number = self.language.literal(np.asarray(constant).reshape(-1)[0], type.dtype)
+        type = self.tape.types[variable]
+        if self._is_uniform(variable):
+            number = self.language.literal(np.asarray(self.tape.constants[variable]).reshape(-1)[0], type.dtype)
             return Fill(target, type.size, number, False)
         source = self._text(variable)
         self.used.add(source)

@@ -10,7 +10,8 @@ import numpy as np
 
 from yota.emit.language import Language
 from yota.emit.names import Names
-from yota.emit.tree import Alias, Assign, Break, Copy, Define, Exchange, Fill, Loop, Scope, Statement, Variable, View
+from yota.emit.tree import Alias, Assign, Break, Copy, Define, Fill, Loop, Scope, Statement, Variable, View
+from yota.ir.extents import Extent
 from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -21,10 +22,32 @@ Body: TypeAlias = Callable[[Tape, Sequence[str], Sequence[str]], list[Statement]
 
 
 @dataclass(frozen=True, slots=True)
+class _Carry:
+    """A carried value.
+
+    next: what its next value is called, None for an array that takes over another one.
+    sources: the carried arrays that it takes over in turn; its own number for one that stays.
+    rows: the stacked output that it is a row of.
+    room: the statement that declares the next value.
+    is_placed: whether its last value is computed where the result is.
+    is_copied: whether it gets the elements of its next value, without pointers.
+    """
+
+    name: str
+    type: TensorType
+    next: str | None
+    sources: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+    room: Statement | None = None
+    is_placed: bool = False
+    is_copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LoopWriter:
     """Writes one loop.
 
-    given: texts of the operands of the op; those of carried arrays are not read.
+    given: texts of the operands of the op; none for carried arrays that start as one number.
     results: for each result of the op the name that it has in the function, None if nothing reads it.
     array: declares an array ahead of all statements of the function.
     start: the statement that gives an array the elements of an operand, by its number.
@@ -49,37 +72,138 @@ class LoopWriter:
         count, given = region.carries, self.given[region.counted :]
         types = [tape.types[output] for output in tape.outputs]
         trip, round = fresh("trip"), ""
-        carried = [
-            self._carried(tape.names.get(output, "carried"), type, number)
-            for number, (output, type) in enumerate(zip(tape.outputs[:count], types, strict=False), region.counted)
-        ]
-        invariants = given[count + region.slices :]
         stop = self._stop()
         counts = tape.inputs[0].variable in cone(tape, tape.outputs)
         if region.backwards and (counts or region.slices or len(tape.outputs) > count):
             round = fresh("round")
             last = f"{stop} - 1" if region.trips is None or region.counted else str(region.trips - 1)
             self.trip.append(Define(self.language.size(), trip, f"{last} - {round}"))
+        carries = [
+            self._carry(number, tape.names.get(output, "carried"), type, trip, round or trip)
+            for number, (output, type) in enumerate(zip(tape.outputs[:count], types, strict=False))
+        ]
+        carried, invariants = [each.name for each in carries], given[count + region.slices :]
         if region.condition is not None:
             self._leave(trip, carried, invariants)
         rows = [
             self._row(entry.name, tape.types[entry.variable], rows, trip)
             for entry, rows in zip(tape.inputs[1 + count :], given[count : count + region.slices], strict=False)
         ]
-        outputs = [self._named(f"next_{name}", type, self.trip) for name, type in zip(carried, types, strict=False)]
-        pairs = zip(types[count:], self.results[count:], strict=True)
-        stacked = [self._output(type, result, trip) for type, result in pairs]
-        self._compute(tape, [trip, *carried, *rows, *invariants], [*outputs, *stacked])
-        self.trip.extend(self.stored)
-        for name, output, type in zip(carried, outputs, types, strict=False):
-            exchange = Exchange(self._kind(type), name, output)
-            self.trip.append(exchange if type.shape else Assign(name, output))
+        self.trip.extend([each.room for each in carries if each.room])
+        outputs: list[str | None] = [each.next for each in carries]
+        inside = {row for each in carries for row in each.rows}
+        outputs += [
+            None if number in inside else self._output(type, result, trip)
+            for number, (type, result) in enumerate(zip(types[count:], self.results[count:], strict=True), count)
+        ]
+        wanted = {number: name for number, name in enumerate(outputs) if name is not None}
+        if wanted:
+            made = replace(tape, outputs=tuple([tape.outputs[number] for number in wanted]))
+            self._compute(made, [trip, *carried, *rows, *invariants], list(wanted.values()))
+        self.trip.extend([*self.stored, *self._passed_on(carries)])
         after = [
-            Copy(result, name, type.size) if type.shape else Assign(result, name)
-            for name, result, type in zip(carried, self.results, types, strict=False)
-            if result is not None
+            Copy(result, each.name, type.size) if type.shape else Assign(result, each.name)
+            for each, result, type in zip(carries, self.results, types, strict=False)
+            if result is not None and not each.is_placed
         ]
         return Scope((*self.before, Loop(round or trip, "0", stop, tuple(self.trip)), *after))
+
+    def _passed_on(self, carries: Sequence[_Carry]) -> list[Statement]:
+        """The statements that give carried values those of the next trip; arrays that others take over come last."""
+        found: list[Statement] = []
+        for each in sorted(carries, key=lambda each: -len(each.sources)):
+            if each.sources:
+                source = carries[each.sources[0]]
+                found += [] if source is each else [Assign(each.name, source.name)]
+            elif each.is_copied:
+                found.append(Copy(each.name, each.next or "", each.type.size))
+            elif each.next is not None:
+                found.append(Assign(each.name, each.next))
+        return found
+
+    def _sources(self, number: int) -> tuple[int, ...]:
+        """The carried arrays that one takes over in turn, up to one that is computed; none for that one."""
+        tape, found = self.region.body, [number]
+        places = {entry.variable: place for place, entry in enumerate(tape.inputs[1 : 1 + self.region.carries])}
+        while self.language["pointers"] and tape.types[tape.outputs[found[-1]]].shape:
+            source = places.get(tape.outputs[found[-1]])
+            if source in found:
+                return (number,) if source == number == found[-1] else ()
+            if source is None:
+                break
+            found.append(source)
+        return tuple(found[1:])
+
+    def _carry(self, number: int, name: str, type: TensorType, trip: str, counter: str) -> _Carry:
+        """Declare a carried value, which starts as an operand, and find the place of its next one."""
+        place, kind = self.region.counted + number, self._kind(type)
+        if not type.shape:
+            name = self.names.fresh(name)
+            self.before.append(Variable(kind, name, self.given[place]))
+            next = self.names.fresh(f"next_{name}")
+            return _Carry(name, type, next, room=Variable(kind, next))
+        if not self.language["pointers"]:
+            name, next = self.names.fresh(name), self.names.fresh(f"next_{name}")
+            self.array(name, type)
+            self.array(next, type)
+            self.before.append(self.start(name, place))
+            return _Carry(name, type, next, is_copied=True)
+        sources, name = self._sources(number), self.names.fresh(name)
+        return self._passed(place, name, type, sources) if sources else self._placed(number, name, type, trip, counter)
+
+    def _passed(self, place: int, name: str, type: TensorType, sources: tuple[int, ...]) -> _Carry:
+        """A carried array that takes over another one, or stays as it is."""
+        first = self.given[place]
+        if not first:
+            first = self.names.fresh(f"{name}_room")
+            self.array(first, type)
+            self.before.append(self.start(first, place))
+        self.before.append(Alias(self._kind(type), name, first))
+        return _Carry(name, type, None, sources)
+
+    def _placed(self, number: int, name: str, type: TensorType, trip: str, counter: str) -> _Carry:
+        """A carried array that is computed: in its row if it is stacked, else in turn in the result and in a room."""
+        region, result, place = self.region, self.results[number], self.region.counted + number
+        next, room, first = self.names.fresh(f"next_{name}"), self.names.fresh(f"{name}_room"), self.given[place]
+        is_open = region.counted or region.condition or isinstance(region.trips, Extent)
+        trips = None if is_open else region.trips or None
+        rows = self._rows_of(number) if trips and not region.backwards else ()
+        choice, slice, result = self.language["choice"].format, self.language.slice, result if trips else None
+        # As many as later trips read, and one to write.
+        chains = map(self._sources, range(region.carries))
+        slots = 2 + max([len(each) for each in chains if number in each], default=0)
+        start = first or room
+        if rows:
+            start, last = self.results[rows[0]] or "", result or room
+            text, rooms = slice(start, f"({trip} + 1)", type.size), int(not result)
+            text = last if trips == 1 else choice(f"{counter} + 1", trips, text, last)
+        elif result is None:
+            text, rooms = slice(room, f"({counter} + 1) % {slots}", type.size), slots
+        else:
+            offset = (1 - (trips or 1)) % slots
+            turn = f"({counter} + {offset}) % {slots}" if offset else f"{counter} % {slots}"
+            rooms = slots - 1 if trips != 1 or not first else 0
+            text = choice(turn, 1, result, room if slots == 2 else slice(room, f"({turn} - 1)", type.size))
+            text = result if trips == 1 else text
+            if not first and slots == 2:
+                start = room if offset == 0 else result
+            elif not first:
+                start = self.names.fresh(f"{name}_start")
+                self.array(start, type)
+        if rooms:
+            self.array(room, replace(type, shape=(rooms * type.size,)))
+        if rows or not first:
+            self.before.append(self.start(start, place))
+        self.before.append(Alias(self._kind(type), name, start))
+        view = View(self._kind(type), next, text, type.size, True)
+        return _Carry(name, type, next, (), rows, view, result is not None)
+
+    def _rows_of(self, number: int) -> tuple[int, ...]:
+        """The stacked output whose rows are a carried array as trips begin."""
+        variable = self.region.body.inputs[1 + number].variable
+        outputs = enumerate(self.region.body.outputs)
+        found = [at for at, each in outputs if at >= self.region.carries and each == variable and self.results[at]]
+        return tuple(found[:1])
 
     def _kind(self, type: TensorType) -> str:
         return self.language.type(type.dtype)
@@ -98,34 +222,20 @@ class LoopWriter:
         self.before.append(Define(self.language.size(), stop, bound))
         return stop
 
-    def _named(self, name: str, type: TensorType, place: list[Statement]) -> str:
-        """A name for a value of the loop; a number is declared at its ``place``."""
+    def _named(self, name: str, type: TensorType) -> str:
+        """A name for a value of a trip."""
         name = self.names.fresh(name)
-        if not type.shape:
-            place.append(Variable(self._kind(type), name))
-        elif self.language["pointers"]:
-            room = self.names.fresh(f"{name}_room")
-            self.array(room, type)
-            self.before.append(Alias(self._kind(type), name, room))
-        else:
-            self.array(name, type)
-        return name
-
-    def _carried(self, name: str, type: TensorType, number: int) -> str:
-        """A carried value, which starts as an operand."""
         if type.shape:
-            name = self._named(name, type, self.before)
-            self.before.append(self.start(name, number))
+            self.array(name, type)
         else:
-            name = self.names.fresh(name)
-            self.before.append(Variable(self._kind(type), name, self.given[number]))
+            self.trip.append(Variable(self._kind(type), name))
         return name
 
     def _leave(self, trip: str, carried: Sequence[str], invariants: Sequence[str]) -> None:
         """The end of the loop where its condition does not hold."""
         condition = self.region.condition
         assert condition is not None
-        goes_on = self._named("goes_on", condition.types[condition.outputs[0]], self.trip)
+        goes_on = self._named("goes_on", condition.types[condition.outputs[0]])
         self._compute(condition, [trip, *carried, *invariants], [goes_on])
         self.trip.append(Break(self.language.applied("logical_not", np.dtype(bool), goes_on)))
 
@@ -153,7 +263,7 @@ class LoopWriter:
             view = View(self._kind(type), name, self.language.slice(rows, trip, type.size), type.size, True)
             self.trip.append(view)
             return name
-        name = self._named("row", type, self.trip)
+        name = self._named("row", type)
         if rows is not None and type.shape:
             self.stored.append(Copy(self.language.slice(rows, trip, type.size), name, type.size))
         elif rows is not None:
