@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
 import gc
 import io
@@ -28,13 +30,16 @@ _STREAMS = frozenset({"stdout", "stderr", "__stdout__", "__stderr__"})
 _ASKED = frozenset({"write", "writelines", "flush", "isatty", "encoding", "errors", "closed"})
 """Attributes of a stream that tell nothing of what was written."""
 _COMPUTED = frozenset(
-    "eval exec globals locals vars modules import_module __import__ _getframe currentframe stack f_back f_locals"
-    " get_objects get_referrers".split()
+    "eval exec globals locals vars modules import_module __import__ _getframe currentframe f_back f_locals"
+    " f_globals get_objects get_referrers".split()
 )
 """Names in code that may look up any other."""
 _ANYTHING = object()
 """Stands for all that there is."""
 _READS = ("LOAD_ATTR", "LOAD_METHOD")
+_DEPTH = 4
+"""How deep a sink is looked into: a handler has a handler in its attributes, with a list in its own."""
+_KEPT_WHOLE = (list, set, collections.deque)
 _SKIPPED = (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType)
 _UNFOLLOWED = {
     "tqdm.std": frozenset({"tqdm"}),
@@ -111,7 +116,7 @@ class Outlets:
     def takes_file(self, stream: Any) -> bool:
         """Whether a stream writes a regular file, and nothing reads from it."""
         descriptor = _file_of(stream)
-        if descriptor is None or stream.closed or not stat.S_ISREG((found := os.fstat(descriptor)).st_mode):
+        if descriptor is None or not stat.S_ISREG((found := os.fstat(descriptor)).st_mode):
             return False
         _watch_files()
         self._files.add((found.st_dev, found.st_ino))
@@ -129,11 +134,11 @@ class Outlets:
         return (found.st_dev, found.st_ino) in self._files
 
     def _reaches(self, sink: Any) -> bool:
-        parts = {id(each) for each in _within([sink], _held) if gc.is_tracked(each) and _file_of(each) is None}
+        parts = {id(each) for each in _parts(sink) if _file_of(each) is None}
         if self._reached is None:
-            self._reached = {id(each) for each in _within(self.roots(), _referents)}
-        is_too_much = max(len(parts), len(self._reached)) >= _MOST or id(_ANYTHING) in self._reached
-        return is_too_much or not parts.isdisjoint(self._reached)
+            self._reached = {id(each) for each in _reachable(self.roots())}
+        is_everything = len(self._reached) >= _MOST or id(_ANYTHING) in self._reached
+        return is_everything or not parts.isdisjoint(self._reached)
 
 
 def is_library_code(function: types.FunctionType) -> bool:
@@ -150,13 +155,14 @@ def _warning_state() -> tuple[Any, ...]:
 
 def _file_of(stream: Any) -> int | None:
     """The descriptor of the file that a stream writes, if Python's own code does so and none of it reads."""
-    if type(stream) is io.TextIOWrapper and not stream.closed:
-        stream = stream.buffer
-    if type(stream) is io.BufferedWriter and not stream.closed:
-        stream = stream.raw
-    if type(stream) is not io.FileIO or stream.closed or stream.readable():
-        return None
-    return stream.fileno()
+    with contextlib.suppress(ValueError):  # as of a stream that was closed, or taken off its buffer
+        if type(stream) is io.TextIOWrapper:
+            stream = stream.buffer
+        if type(stream) is io.BufferedWriter:
+            stream = stream.raw
+        if type(stream) is io.FileIO and not stream.readable():
+            return stream.fileno()
+    return None
 
 
 @functools.cache
@@ -176,8 +182,8 @@ def _watch_files() -> None:
     sys.addaudithook(hook)
 
 
-def _within(roots: Iterable[Any], parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
-    """``roots`` and all that they refer to, but for code and modules; `_MOST` of them at most."""
+def _reachable(roots: Iterable[Any]) -> Iterator[Any]:
+    """``roots`` and all that a function reaches through them; `_MOST` of them at most."""
     pending, seen = list(roots), dict[int, Any]()
     while pending and len(seen) < _MOST:
         value = pending.pop()
@@ -185,13 +191,23 @@ def _within(roots: Iterable[Any], parts: Callable[[Any], Iterable[Any]]) -> Iter
             seen[id(value)] = value
             kind = type(value)
             if not (isinstance(value, _SKIPPED) or kind.__name__ in _UNFOLLOWED.get(kind.__module__, ())):
-                pending += parts(value)
+                pending += _referents(value)
             yield value
 
 
-def _held(value: Any) -> Iterable[Any]:
-    """What a sink holds."""
-    return () if isinstance(value, (type, types.FunctionType)) else gc.get_referents(value)
+def _parts(sink: Any) -> Iterable[Any]:
+    """A sink and what it may keep text in: parts of its parts, but not what a list of records holds."""
+    found, level = {id(sink): sink}, [sink]
+    for _ in range(_DEPTH):
+        outer = [each for each in level if not isinstance(each, _KEPT_WHOLE)]
+        level = [part for each in outer for part in gc.get_referents(each) if id(part) not in found and _keeps(part)]
+        found.update((id(part), part) for part in level)
+    return found.values()
+
+
+def _keeps(value: Any) -> bool:
+    """Whether a value may keep text; classes and code are those of other objects too."""
+    return gc.is_tracked(value) and not isinstance(value, (type, types.FunctionType, *_SKIPPED))
 
 
 def _referents(value: Any) -> Iterable[Any]:
@@ -214,7 +230,7 @@ def _global(code: types.CodeType, names: dict[str, Any]) -> Iterator[Any]:
     """What code can reach by global names, modules that it imports, and attributes of modules."""
     attributes = {name for each in nested(code) for name in _attributes(each, names)}
     wanted = {name for each in nested(code) for name in each.co_names}
-    if not _COMPUTED.isdisjoint(wanted):
+    if not (is_installed_file(code.co_filename) or _COMPUTED.isdisjoint(wanted)):
         yield _ANYTHING
     # As in `getattr(sys, "stdout")`.
     attributes |= {each for inner in nested(code) for each in inner.co_consts if isinstance(each, str)}
