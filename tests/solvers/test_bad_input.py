@@ -59,6 +59,13 @@ CASES = {
     "grazed": (grazed, None),
     "divergent": (lambda p: integrate.quad(lambda x: p[0] / x, 0, 1, limit=7), "does not converge"),
     "pole": (lambda p: integrate.quad(lambda x, a: 1 / (x - a), 0, 3 * p[1], (p[0],))[0], "does not converge"),
+    "within": (lambda p: integrate.dblquad(lambda y, x: p[0] * x / y**1.5, 0, 1, 0, 1), "does not converge"),
+    "weight": (lambda p: integrate.quad(lambda x: p[0], 0, np.inf, weight="alg", wvar=(0, 0)), None),
+    "steep": (lambda p: integrate.quad(lambda x: p[0] / x**1.5, 0, 1, weight="cos", wvar=1)[0], "does not converge"),
+    "several": (
+        lambda p: integrate.tanhsinh(lambda x, a: p[0] / (x - a), 0, 1, args=(p * [0.3, -2.0],)).integral,
+        "does not converge",
+    ),
     "nodes": (lambda p: integrate.tanhsinh(lambda x: p[0] / (x - 0.3), 0, 1).integral, "does not converge"),
     "singular matrix": (lambda p: linalg.splu(SINGULAR * p[0]).solve(p), None),
     "iterations": (lambda p: linalg.cg(STIFF * p[0], [1.0, 2.0, 3.0], maxiter=1), "did not converge"),

@@ -125,6 +125,11 @@ def test_integrals_of_integrals_are_evaluated_at_once(number):
     np.testing.assert_allclose(yota.hessian(loss)(x), np.subtract(slopes[:2], slopes[2:]) / 2e-5, rtol=1e-6)
 
 
+def test_integrals_of_integrals_from_the_source():
+    area = yota.interpreted(lambda a: integrate.dblquad(lambda y, x: a * x * y, 0, 1, 0, 1)[0])
+    assert yota.value_and_grad(area)(0.3) == pytest.approx((0.075, 0.25), rel=1e-12)
+
+
 def test_triple_integrals():
     def volume(a, b, scale):
         found, error = integrate.tplquad(
@@ -153,6 +158,11 @@ def test_triple_integrals():
     assert yota.grad(lambda a: integrate.tplquad(lambda z, y, x: math.exp(a * z), 0, 1, 0, 1, 0, 1)[0], 0.3)[1] == (
         pytest.approx([(1 + 0.3 * math.exp(0.3) - math.exp(0.3)) / 0.09], rel=1e-9)
     )
+    # All limits are infinite.
+    bell = lambda a: integrate.tplquad(
+        lambda z, y, x: np.exp(-a * (x * x + y * y) - z), *[-np.inf, np.inf] * 2, 0, np.inf
+    )
+    assert yota.value_and_grad(lambda a: bell(a)[0])(0.7) == pytest.approx([np.pi / 0.7, -np.pi / 0.49], rel=1e-10)
     with pytest.raises(TracingError, match="within two others"):
         yota.grad(lambda a: integrate.tplquad(lambda z, y, x: np.abs(x - a), 0, 1, 0, 1, 0, 1)[0], 0.3)
 
@@ -347,8 +357,83 @@ def test_integrals_of_waves_and_complex_functions() -> None:
     assert value == pytest.approx(exact(p), rel=1e-12)
     steps = [(exact(p + 1e-5 * unit) - exact(p - 1e-5 * unit)) / 2e-5 for unit in np.eye(3)]
     np.testing.assert_allclose(slope, steps, rtol=1e-8)
-    with pytest.raises(TracingError, match="weight that is no wave"):
-        yota.gradient(lambda a: integrate.quad(lambda x: a * x, -1, 1, weight="cauchy", wvar=0.5)[0])(1.0)
+
+
+def weighted(integrand, low, high, weight, given):
+    return integrate.quad(integrand, low, high, weight=weight, wvar=given)[0]
+
+
+def beta_integral(a, b, c):
+    return b ** (a + c + 1) * scipy.special.beta(a + 1, c + 1)
+
+
+def logarithm(a, b, c):
+    return scipy.special.psi(a + 1) - scipy.special.psi(a + c + 2) + np.log(b)
+
+
+WEIGHTED = {
+    "cos to infinity": (
+        lambda a, b, c: weighted(lambda x: math.exp(-a * x), 0, np.inf, "cos", -b),
+        lambda a, b, c: a / (a * a + b * b),
+    ),
+    "sin to infinity": (
+        lambda a, b, c: weighted(lambda x: x / (x * x + a * a), 0, np.inf, "sin", b),
+        lambda a, b, c: np.pi / 2 * np.exp(-a * b),
+    ),
+    "sin from infinity": (
+        lambda a, b, c: weighted(lambda x: np.exp(a * x), -np.inf, c, "sin", b),
+        lambda a, b, c: np.exp(a * c) * (a * np.sin(b * c) - b * np.cos(b * c)) / (a * a + b * b),
+    ),
+    "waves within": (
+        lambda a, b, c: integrate.quad(lambda y: weighted(lambda x: np.exp(-a * x), 0, np.inf, "cos", y * b), c, 1)[0],
+        lambda a, b, c: (np.arctan(b / a) - np.arctan(b * c / a)) / b,
+    ),
+    "alg": (
+        lambda a, b, c: weighted(lambda x: np.ones_like(x) * b, b, 0, "alg", (a - 1, c - 1)),
+        lambda a, b, c: -b * beta_integral(a - 1, b, c - 1),
+    ),
+    "alg-loga": (
+        lambda a, b, c: weighted(lambda x: 1.0, 0, b, "alg-loga", (a - 1, c - 1)),
+        lambda a, b, c: beta_integral(a - 1, b, c - 1) * logarithm(a - 1, b, c - 1),
+    ),
+    "alg-logb": (
+        lambda a, b, c: weighted(lambda x: 1.0, 0, b, "alg-logb", (a - 1, c - 1)),
+        lambda a, b, c: beta_integral(a - 1, b, c - 1) * logarithm(c - 1, b, a - 1),
+    ),
+    "alg-log": (
+        lambda a, b, c: weighted(lambda x: b, 0, 1, "alg-log", (a - 1, c - 1)),
+        lambda a, b, c: (
+            b
+            * beta_integral(a - 1, 1.0, c - 1)
+            * (logarithm(a - 1, 1.0, c - 1) * logarithm(c - 1, 1.0, a - 1) - scipy.special.zeta(2, a + c))
+        ),
+    ),
+    "cauchy": (
+        lambda a, b, c: weighted(lambda x: b * x, -a, 2 * b, "cauchy", c),
+        lambda a, b, c: b * (2 * b + a) + b * c * np.log((2 * b - c) / (a + c)),
+    ),
+    "cauchy in the middle": (
+        lambda a, b, c: weighted(lambda x: x * a, c - b, c + b, "cauchy", c),
+        lambda a, b, c: 2 * b * a,
+    ),
+    "cauchy outside": (
+        lambda a, b, c: weighted(lambda x: a, 0, b, "cauchy", -c),
+        lambda a, b, c: a * np.log((b + c) / c),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_integrals_with_weights(name):
+    """The closed form is differentiated in its place, twice."""
+    integral, exact = (lambda p, of=each: of(*p) for each in WEIGHTED[name])
+    p = np.array([0.7, 1.1, 0.4])
+    value, slope = yota.value_and_grad(integral)(p)
+    wanted, by_hand = yota.value_and_grad(exact)(p)
+    assert value == pytest.approx(wanted, rel=1e-10)
+    assert value == pytest.approx(integral(p), rel=1e-7)
+    np.testing.assert_allclose(slope, by_hand, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(yota.hessian(integral)(p), yota.hessian(exact)(p), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("integrand", [lambda t, p: 1 / np.sqrt(t), lambda t, p: 1 / np.sqrt(t - p)])

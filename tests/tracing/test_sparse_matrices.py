@@ -77,14 +77,31 @@ def test_matrices_that_are_filled_element_by_element(form):
 
 
 @pytest.mark.filterwarnings("ignore:Changing the sparsity")
-def test_new_elements_of_compressed_matrices_are_refused():
-    def f(x):
-        m = sp.csr_array(N)
-        m[1, 4] = x[0]
-        return m.sum()
+@pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix])
+def test_new_elements_of_compressed_matrices(form):
+    """Among others, at a place twice, and those below the diagonal."""
 
-    with pytest.raises(TracingError, match="Use a lil_array"):
-        yota.gradient(f)(X)
+    def f(x):
+        m = form(sp.diags_array([X, X[1:]], offsets=[0, 2], dtype=x.dtype))
+        m[1, 4] = x[0]
+        m[[2, 0, 2], [0, 3, 0]] = x[:3] ** 2
+        m[2, 0] += x[1]
+        m.setdiag(x[1] * x[:2], k=-1)
+        return size(m) + size(m @ x)
+
+    check(f, X)
+
+
+@pytest.mark.parametrize("form", [sp.lil_array, sp.lil_matrix, sp.dok_array, sp.coo_array, sp.dia_array, sp.bsr_matrix])
+def test_matrices_are_scaled_in_place(form):
+    def f(x):
+        m = form(A.astype(x.dtype))
+        m *= x[0]
+        m /= x[1]
+        return size(m @ x)
+
+    check(f, X)
 
 
 def test_parts_of_constant_matrices():

@@ -232,7 +232,7 @@ class Function(Carried):
         flat.__name__ = self._name
         leaves = [Leaf(each, number, f"y{number or ''}") for number, each in enumerate(given)]
         with entered(trace):
-            found = record(flat, leaves, tuple, registry=trace.registry)
+            found = record(flat, leaves, tuple, registry=trace.registry, reads=trace.reads)
         inputs = tuple(Input(each.variable, number, each.name) for number, each in enumerate(found.tape.inputs))
         tape = replace(found.tape, inputs=inputs, statics=())
         places = tuple(self.inner.place(found.outer[each.variable]) for each in inputs[len(given) :])

@@ -10,6 +10,7 @@ from yota.errors import DifferentiationError
 from yota.solvers.solver_calls import Call, Calling, Path, Unavailable, recorded
 from yota.tracing.implementations import calls_back
 from yota.tracing.scipy import quadrature, tanh_sinh
+from yota.tracing.scipy.sampled import number_of
 from yota.tracing.trace import Trace
 from yota.transform.reverse.tape_parts import Reversal
 
@@ -30,9 +31,13 @@ def _integral(module: str, integrand: str, record: Callable[..., Any], place: Pa
         try:
             return record(trace, *args, **keywords)
         except quadrature.Divergent:
+            if quadrature.is_nested():
+                raise  # the outermost one is SciPy's
             original = getattr(sys.modules[module], record.__name__)
             made = Call(trace, original, args, keywords, [integrand])
-            return recorded(made, Unresolved(made, place), place)[0]
+            found = recorded(made, Unresolved(made, place), place)[0]
+            # SciPy's `nquad` keeps the errors of all integrals within it.
+            return (found[0], number_of(found[1]), *found[2:]) if place == (0,) else found
 
     calls_back(module, record.__name__)(call)
 

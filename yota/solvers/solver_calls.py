@@ -27,6 +27,8 @@ class Operand(Carried):
 
 _UNPACKING = ("newton", "solve_ivp")
 """Solvers that pass the items of a list ``args`` as arguments; to others a list is one argument."""
+_BROADCASTING = ("tanhsinh",)
+"""Those that pass ``args`` as arrays which they have broadcast, and of which they take parts."""
 
 
 class Callback(Carried):
@@ -70,7 +72,9 @@ class Call(Carried):
         more = self.arguments.get("args")
         unpacks = isinstance(more, list) and self.original.__name__ in _UNPACKING
         more = () if more is None else tuple(more) if unpacks or isinstance(more, tuple) else (more,)
-        if "args" in self.arguments:
+        if self.original.__name__ in _BROADCASTING:
+            more = ()
+        elif "args" in self.arguments:
             self.arguments["args"] = ()
         if before is not None:
             Function(self.inner, before)

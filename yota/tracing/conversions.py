@@ -150,7 +150,10 @@ def refusal(known: Conversion, *, readable: bool) -> TracingError:
     """The error for a number that went into the computation unseen."""
     kind = known.made.__class__.__name__
     place = f" in {known.library.name}" if known.library else ""
-    cure = "Use the value itself, or put this into a function and give that a rule by yota.diffrule."
+    cure = (
+        "Use the value itself, and write it into an array that the function makes, as by a = a.copy(). "
+        "Or put this into a function and give that a rule by yota.diffrule."
+    )
     if known.library:
         cure = f"Write what that does with NumPy's functions. {known.library.advice()}"
     elif not readable:

@@ -121,7 +121,8 @@ def record(
 
         def names(roots: Sequence[Any]) -> PatchedNames:
             # What code that runs from its source calls is not known before.
-            return PatchedNames(installed, roots, places, everything=trace.reads)
+            everything = trace.reads or getattr(function, "yota_interpreted", False)
+            return PatchedNames(installed, roots, places, everything=everything)
 
         return _run(trace, chosen, leaves, rebuild, names, source)
 

@@ -110,7 +110,7 @@ def concrete_function(trace: Trace, function: Callable[..., Any]) -> Callable[..
 
     def call(*args: Any) -> Any:
         inner = Trace(trace.builder.name, trace.registry)
-        inner.intercepted, inner.hold = trace.intercepted, trace.hold
+        inner.intercepted, inner.hold, inner.reads = trace.intercepted, trace.hold, trace.reads
         with entered(inner):
             found = function(*args)
             return found._value() if is_tracer(found) else found

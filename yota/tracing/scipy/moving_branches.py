@@ -108,8 +108,10 @@ _integrands: contextvars.ContextVar[tuple[Branches, ...]] = contextvars.ContextV
 def integral(trace: Trace) -> Iterator[None]:
     """What is recorded here are no branches of the integrands around it."""
     begin = _position(trace)
-    yield
-    _note(begin, _position(trace), own=False)
+    try:
+        yield
+    finally:
+        _note(begin, _position(trace), own=False)
 
 
 @contextlib.contextmanager

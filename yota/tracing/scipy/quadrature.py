@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from typing import Any
 from yota.tracing.forms import Trace, is_tracer, np
 from yota.tracing.scipy import moving_branches
 from yota.tracing.scipy.callbacks import around, concrete_function
+from yota.tracing.scipy.sampled import Coarse, Sampled, column, number_of
+from yota.tracing.scipy.weighted_integrals import Unweighted, weighted
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _COUNT = len(_NODES)
@@ -30,13 +33,11 @@ _WIDEST = 4.5
 """The range of the new variable: beyond it, weights are below 1e-60."""
 _ROUNDED = 2.0**-50
 """What part of an end the old variable is away from it at the least."""
-_SMALL, _TOLERANCE, _GUARDED, _NARROW, _AGREES = 1e-20, 1e-9, 1e-6, 1e-6, 1e-8
+_SMALL, _TOLERANCE, _GUARDED, _NARROW = 1e-20, 1e-9, 1e-6, 1e-6
 _MOST = 300
 """Panels."""
 _TINY, _LOST = 1e-290, 1e-100
 """Integrals below are not resolved: their values have few digits, or they are such parts of others beside them."""
-_LARGEST = 2**22
-"""Nodes of integrals that are evaluated at once."""
 _depth = contextvars.ContextVar("_depth", default=0)
 _SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
 """What part of the range a panel is at the least; what part of its range of values, and that of all of them, must not
@@ -53,15 +54,11 @@ def quad(trace: Trace, func: Any, a: Any, b: Any, args: Any = (), *rest: Any, **
             for part in (np.real, np.imag)
         ]
         return tuple(real + 1j * imaginary for real, imaginary in zip(*parts, strict=True))
-    wave = {"cos": np.cos, "sin": np.sin}.get(others.get("weight") or "")
-    if wave is not None and bool(np.isfinite(a)) and bool(np.isfinite(b)):
-        others.pop("weight")
-        return quad(trace, lambda x: func(x, *args) * wave(others["wvar"] * x), a, b)
     if others.get("weight"):
-        raise trace.unrecorded(
-            "scipy.integrate.quad with a weight that is no wave between finite limits",
-            "Leave it out, or write the weight into the integrand.",
-        )
+        with contextlib.suppress(Unweighted):
+            plain = functools.partial(quad, trace)
+            return weighted(trace, plain, lambda x: func(x, *args), a, b, others["weight"], others.get("wvar"))
+        raise diverges(trace)
     if _depth.get() > 2 or len(around.get()) < _depth.get() == 2:
         raise trace.unrecorded(
             "scipy.integrate.quad within two others, for one node after another, or within three",
@@ -117,7 +114,7 @@ def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tu
         halves, cut = np.reshape((b - a) / 2, (*np.shape(b - a), 1)), 0.0
         nodes = _NODES
         with moving_branches.integrand(trace) as branches:
-            rows = _rows(Sampled(function)((a + b) / 2 + (b - a) / 2 * _column(nodes, b - a)))
+            rows = _rows(Sampled(function)((a + b) / 2 + (b - a) / 2 * column(nodes, b - a)))
     else:
         nodes, halves = _nodes(_panels(trace, lambda t: _transformed(plain, t, low, high), low, high))
         with moving_branches.integrand(trace) as branches:
@@ -145,11 +142,6 @@ def _infinity(end: Any) -> float:
     return math.copysign(math.inf, sign)
 
 
-def _column(nodes: Any, other: Any) -> Any:
-    """Nodes along a new axis before those of ``other``."""
-    return np.reshape(nodes, (-1, *[1] * np.ndim(other)))
-
-
 def _rows(values: Any) -> Any:
     """The values of each panel, which came one after another along the first axis, along the last one."""
     rows = np.reshape(values, (-1, _COUNT, *np.shape(values)[1:]))
@@ -164,67 +156,10 @@ def _is_infinite(function: Sampled, x: Any) -> bool:
             return False
 
 
-def number_of(value: Any) -> Any:
-    """What a value is, which may be traced."""
-    return value._value() if is_tracer(value) else value
-
-
-class Sampled:
-    """A function for arrays of nodes: at once if it takes arrays, else one after another; None to find out.
-
-    The nodes are along the first axis, and those of integrals around this one along further axes.
-    """
-
-    def __init__(self, function: Callable[[Any], Any], takes_arrays: bool | None = None) -> None:
-        self._function, self.takes_arrays = function, takes_arrays
-
-    def __call__(self, x: Any) -> Any:
-        """The values at the nodes, one after another."""
-        outer = around.get()
-        shape = (len(x), *outer)
-        found = self._at_once(x, shape) if self.takes_arrays in (True, None) else None
-        if self.takes_arrays is None:
-            self.takes_arrays = found is not None and self._agrees(x, number_of(found))
-        if found is not None and self.takes_arrays:
-            return found
-        return np.stack([self._at(each, outer) for each in x])
-
-    def _at_once(self, x: Any, shape: tuple[int, ...]) -> Any:
-        if math.prod(shape) > _LARGEST:
-            raise _Coarse
-        token = around.set(shape)
-        try:
-            found = self._function(x if np.ndim(x) == len(shape) else _column(x, np.empty(shape[1:])))
-        except (ValueError, TypeError, _Coarse):
-            return None
-        finally:
-            around.reset(token)
-        with contextlib.suppress(ValueError):
-            return np.broadcast_to(found, shape) if np.shape(found) != shape else found
-
-    def _at(self, x: Any, outer: tuple[int, ...]) -> Any:
-        """The value at one node, which is one number for each of those around it."""
-        found = self._function(x)
-        if not outer and np.size(found) == 1:
-            return np.reshape(found, ())
-        if not outer:
-            raise TypeError("scipy.integrate.quad takes an integrand that gives one number")
-        return np.broadcast_to(found, outer)
-
-    def _agrees(self, x: Any, found: Any) -> bool:
-        """Whether it gives the same for some nodes by themselves."""
-        probes = [0, len(x) // 2, len(x) - 1]
-        alone = [number_of(self._at_once(x[[place]], (1, *found.shape[1:]))) for place in probes]
-        if any(each is None for each in alone):
-            return False
-        one = np.concatenate(alone)
-        return bool(np.allclose(found[probes], one, rtol=_AGREES, atol=_AGREES * np.max(np.abs(one)), equal_nan=True))
-
-
 def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:
     """The integrand by the new variable."""
     outer = np.empty(around.get())
-    t = _column(t, outer)
+    t = column(t, outer)
     u, slope = math.pi / 2 * np.sinh(t), math.pi / 2 * np.cosh(t)
     infinite = [not np.shape(each) and bool(np.isinf(number_of(each))) for each in (a, b)]
     if all(infinite):
@@ -301,12 +236,8 @@ def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
     return np.ravel((begin + end)[:, None] / 2 + halves[:, None] * _NODES), halves
 
 
-class _Coarse(Exception):
-    """One choice of nodes does not do for all integrals that are evaluated at once."""
-
-
 class Divergent(Exception):
-    """No nodes are enough for an integral that is in no other one, also not where its branches are seen."""
+    """No nodes are enough for an integral, also not where its branches are seen."""
 
 
 UNRESOLVED = "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule."
@@ -315,7 +246,12 @@ UNRESOLVED = "Split the interval by points= where it jumps or is steep, or give 
 def diverges(trace: Trace, name: str = "quad") -> Exception:
     """The refusal of an integral."""
     if around.get():
-        return _Coarse()
-    if _depth.get() <= 1 and trace.reads:
+        return Coarse()
+    if trace.reads:
         return Divergent()
     return trace.refuse(f"scipy.integrate.{name} of a traced integrand does not converge.", UNRESOLVED)
+
+
+def is_nested() -> bool:
+    """Whether an integral is recorded around this call."""
+    return _depth.get() > 0

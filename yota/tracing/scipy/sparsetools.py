@@ -173,6 +173,15 @@ def _times_dense(trace: Trace, self: Any, other: Any) -> Any:
     return plain(self if is_traced(self.data) else self._with_data(trace.traced(self.data).copy()), other)
 
 
+@records("scipy.sparse._data", "_data_matrix.__imul__", "_data_matrix.__itruediv__", named=True)
+def _scaled_in_place(name: str, trace: Trace, self: Any, other: Any) -> Any:
+    """SciPy writes into the numbers, which may be plain ones."""
+    if not is_traced(other) or np.ndim(other):
+        return NotImplemented
+    self.data = self.data / other if name.endswith("__itruediv__") else self.data * other
+    return self
+
+
 @records("scipy.sparse._dia", "_dia_base.sum")
 def _sum_of_diagonals(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
     return self.tocsr().sum(*args, **keywords)
@@ -193,8 +202,23 @@ def _product_of_rows(trace: Trace, self: Any, other: Any) -> Any:
 
 
 @records("scipy.sparse._compressed", "_cs_matrix._insert_many")
-def _insert(trace: Trace, self: Any, *args: Any) -> Any:
-    raise trace.unrecorded("a new element of a matrix in compressed form", "Use a lil_array, and its tocsr().")
+def _insert(trace: Trace, self: Any, i: Any, j: Any, x: Any) -> None:
+    """New elements, of which the last one at a place counts, among the others."""
+    last = len(i) - 1 - np.unique(np.stack([i, j])[:, ::-1], axis=1, return_index=True)[1]
+    rows = np.concatenate([np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr)), i[last]])
+    columns = np.concatenate([self.indices, j[last]])
+    order, counts = np.lexsort((columns, rows)), np.bincount(rows, minlength=len(self.indptr) - 1)
+    self.indices = columns[order].astype(self.indices.dtype)
+    self.indptr = np.append(0, np.cumsum(counts)).astype(self.indptr.dtype)
+    self.data = np.concatenate([trace.traced(self.data), x[last]])[order]
+
+
+@records("scipy.sparse._lil", "_lil_base.__init__")
+def _rows_of_dense(trace: Trace, self: Any, arg1: Any, *args: Any, **keywords: Any) -> None:
+    """SciPy makes a matrix of NumPy's of a full one."""
+    full = is_traced(arg1) and not hasattr(arg1, "format") and not isinstance(arg1, tuple)
+    begin = original(sys.modules["scipy.sparse._lil"]._lil_base.__init__)
+    begin(self, self._csr_container(arg1) if full else arg1, *args, **keywords)
 
 
 @records("scipy.sparse._lil", "_lil_base.tocsr")
@@ -237,7 +261,7 @@ def _set_elements(trace: Trace, self: Any, key: Any, x: Any) -> None:
     if rows.ndim == columns.ndim == 1 and any(isinstance(each, slice) for each in key):
         rows = rows[:, None]
     rows, columns = np.broadcast_arrays(rows, columns)
-    values = np.broadcast_to(x.toarray() if hasattr(x, "toarray") else trace.traced(x), rows.shape)
+    values = np.broadcast_to(x.tocsr().toarray() if hasattr(x, "toarray") else trace.traced(x), rows.shape)
     for place in np.ndindex(rows.shape):
         row, column = int(rows[place]), int(columns[place])
         known, at = self.rows[row], bisect.bisect_left(self.rows[row], column)
