@@ -69,10 +69,11 @@ def test_value_is_that_of_scipy(name, method):
 @pytest.mark.parametrize("method", ["ppf", "isf"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_inverses(name, method):
-    shapes = SHAPES[name]
+    shapes = (getattr(scipy.stats, name).shapes or "").replace(" ", "").split(",")
+    named = dict(zip(shapes, SHAPES[name], strict=False))
 
     def inverse(q, loc, scale):
-        return method_of(name, method)(q, *shapes, loc, scale)
+        return method_of(name, method)(q=q, loc=loc, scale=scale, **named)
 
     q = np.array([0.0, 1e-9, 0.2, 0.45, 0.7, 1 - 1e-9, 1.0, 1.5, -1.0, np.nan])
     found = yota.trace(inverse, q, 0.3, 1.2)[0]

@@ -126,17 +126,20 @@ def _discrete(trace: Trace, self: Any, method: str, k: Any, shapes: tuple[Any, .
 
 
 @records(_MODULE, *(f"{base}.{each}" for base, names in _METHODS.items() for each in names), named=True)
-def _recorded(path: str, trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+def _recorded(path: str, trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
     """The form of a method of a distribution."""
     base, _, method = path.partition(".")
+    point = "q" if method in ("ppf", "isf") else "k" if base == "rv_discrete" else "x"
+    if not args and point in keywords:
+        args = (keywords.pop(point),)
     forms, form = (DISCRETE, _discrete) if base == "rv_discrete" else (CONTINUOUS, _continuous)
     name = getattr(self, "name", None) or ""
     is_sum = name in _SUMS and method in _OUTSIDE
-    if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum:
+    if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum or not args:
         own = original(getattr(getattr(sys.modules[_MODULE], base), method))
-        return (source_form(own) if trace.deep else own)(self, x, *args, **keywords)
-    shapes, loc, scale = self._parse_args(*args, **keywords)
-    return form(trace, self, method, x, tuple(shapes), loc, scale)
+        return (source_form(own) if trace.deep else own)(self, *args, **keywords)
+    shapes, loc, scale = self._parse_args(*args[1:], **keywords)
+    return form(trace, self, method, args[0], tuple(shapes), loc, scale)
 
 
 @records(_MODULE, "rv_discrete._ppf")
