@@ -105,6 +105,14 @@ def normal(*shape: int, dtype: str = "float64") -> Any:
     return (values + 1j * random.normal(size=shape) if np.dtype(dtype).kind == "c" else values).astype(dtype)
 
 
+def delayed(x):
+    """A loop with an array that another one takes over, and one that trips compute but do not read."""
+    (now, before, last), _ = yota.scan(
+        lambda c, _: ((np.sin(c[0]) * x + c[1], c[0], np.cos(c[0])), None), (x * 2, x, x), length=6
+    )
+    return np.sum(now * before * last)
+
+
 FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (chain, (normal(1000),)),
     (rosenbrock, (normal(300),)),
@@ -120,6 +128,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (many, (normal(20),)),
     (single, (normal(100, dtype="float32"), normal(100, dtype="float32"))),
     (branch, (normal(5), 0.5)),
+    (delayed, (normal(20),)),
     (complicated, (normal(5, dtype="complex128"), normal(5, dtype="complex64"))),
 ]
 

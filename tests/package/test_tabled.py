@@ -288,6 +288,18 @@ def grows(x):
     return np.sum(found**2)
 
 
+def starts(x):
+    _, found = yota.while_loop(lambda s: s[0] < 3.5, lambda s: (s[0] + 1, np.sin(s[1]) * x), (0.0, np.ones(4)))
+    return np.sum(found**2)
+
+
+def delays(x):
+    """Arrays that another one takes over, and one that trips compute but do not read."""
+    step = lambda c, _: ((np.sin(c[0]) * x + c[1], c[0], np.cos(c[0])), None)
+    (now, before, last), _ = yota.scan(step, (x * 2, x, x), length=6)
+    return np.sum(now * before * last)
+
+
 def turning(q, lengths):
     angle = np.cumsum(q)
     return np.sum(lengths * np.cos(angle)) ** 2 + np.sum(lengths * np.sin(angle)) ** 2
@@ -317,6 +329,8 @@ LOOPS: list[tuple[Callable[..., Any], Any, tuple[int, ...], tuple[Any, ...]]] = 
     (oscillator, None, (), (np.array([0.7, 0.8]), 0.1, 0.02)),
     (diffusion, None, (), (random.normal(size=40), 0.2)),
     (grows, None, (), (np.array([0.97, 0.55, 0.2, 0.1]),)),
+    (starts, None, (), (NUMBERS[:4],)),
+    (delays, None, (), (NUMBERS,)),
     (turning, {"q": "float64[N]", "lengths": "float64[N]"}, (20,), (NUMBERS, NUMBERS[::-1].copy())),
     (recurrent, {"W": "float64[H,H]", "U": "float64[H,D]", "x": "float64[T,D]"}, (3, 2, 9), tuple(
         random.normal(size=shape) * 0.4 for shape in ((3, 3), (3, 2), (9, 2))

@@ -13,8 +13,8 @@ from yota.ir.location import where
 if TYPE_CHECKING:
     from yota.ir.tape import Guard
 
-Dynamic = bool | Literal["auto"]
 TargetName = Literal["numpy", "c", "cuda", "auto"]
+Dynamic = bool | Literal["auto"]
 """Whether each branch combination is traced; ``"auto"`` allows `MOST_FOLLOWED` of them."""
 MOST_FOLLOWED = 64
 """Largest number of tapes for one combination of argument types with ``dynamic="auto"``."""

