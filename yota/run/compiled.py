@@ -167,9 +167,10 @@ class Journal:
                 name, why = "numpy", f"it stays, for C cannot be had: {str(fault) or type(fault).__name__}"
                 raise
             finally:
-                self.awaited.discard(later)
                 if why:
                     self._note(Compilation(self.name, kinds, name, why, time.perf_counter() - start))
+                # Last, so that nobody finds neither of both.
+                self.awaited.discard(later)
 
         later = Later(first, better)
         self.awaited.add(later)
