@@ -38,12 +38,21 @@ def run(tape: Tape, improve: _Improve, *, values: int | None = 1, moves: bool = 
 
 def trimmed(tape: Tape) -> Tape:
     """``tape`` without what nobody reads of its loops; one loop may be the only reader of another."""
+    loops = [op for op in tape.ops if op.regions]
+    if len(loops) == 1 and _is_trim(loops[0].keyword("region").body):
+        return tape
     sizes: list[int] = []
     while sizes != (sizes := [len(op.operands) for op in tape.ops if op.regions]):
         tape = _swept(tape, lambda body, _: body, set(), moves=False)
         if len(sizes) == 1:
             break
     return tape
+
+
+def _is_trim(body: Tape) -> bool:
+    """Whether all ops are needed, all inputs but the number of the trip are read, and each output is computed."""
+    needed, inputs = cone(body, body.outputs), [entry.variable for entry in body.inputs]
+    return needed.issuperset([*inputs[1:], *(op.result for op in body.ops)]) and not {*inputs} & {*body.outputs}
 
 
 def _swept(tape: Tape, improve: _Improve, value: set[int], *, moves: bool) -> Tape:
