@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -67,6 +67,10 @@ class LoopWriter:
     trip: list[Statement] = field(default_factory=list)
     stored: list[Statement] = field(default_factory=list)
     """Statements that put rows of stacked outputs in their places."""
+    sources: list[tuple[int, ...]] = field(default_factory=list)
+    """For each carried value, the carried arrays that it takes over in turn; see `_sources`."""
+    needed: set[int] = field(default_factory=set)
+    """Variables of the body that trips read, but for those that one carried array only takes over from another."""
 
     def run(self) -> Scope:
         """The statements of the loop."""
@@ -74,6 +78,8 @@ class LoopWriter:
         count, given = region.carries, self.given[region.counted :]
         types = [tape.types[output] for output in tape.outputs]
         trip, round = fresh("trip"), ""
+        self.sources.extend(self._sources())
+        self.needed.update(cone(tape, [each for at, each in enumerate(tape.outputs) if not self._takes_over(at)]))
         stop = self._stop()
         counts = tape.inputs[0].variable in cone(tape, tape.outputs)
         if region.backwards and (counts or region.slices or len(tape.outputs) > count):
@@ -125,18 +131,26 @@ class LoopWriter:
                 found.append(Assign(each.name, each.next))
         return found
 
-    def _sources(self, number: int) -> tuple[int, ...]:
-        """The carried arrays that one takes over in turn, up to one that is computed; none for that one."""
-        tape, found = self.region.body, [number]
+    def _sources(self) -> Iterator[tuple[int, ...]]:
+        """For each carried value, the arrays that it takes over, up to one that is computed; none for that one."""
+        tape, carries = self.region.body, range(self.region.carries)
         places = {entry.variable: place for place, entry in enumerate(tape.inputs[1 : 1 + self.region.carries])}
-        while self.language["pointers"] and tape.types[tape.outputs[found[-1]]].shape:
-            source = places.get(tape.outputs[found[-1]])
-            if source in found:
-                return (number,) if source == number == found[-1] else ()
+        is_array = [bool(self.language["pointers"] and tape.types[tape.outputs[at]].shape) for at in carries]
+        direct = [places.get(tape.outputs[at]) if is_array[at] else None for at in carries]
+        for number in carries:
+            found, source = [number], direct[number]
+            while source is not None and source not in found:
+                found.append(source)
+                source = direct[source]
             if source is None:
-                break
-            found.append(source)
-        return tuple(found[1:])
+                yield tuple(found[1:])
+            else:
+                # In a cycle each is copied; one by itself stays.
+                yield (number,) if len(found) == 1 else ()
+
+    def _takes_over(self, output: int) -> bool:
+        """Whether an output of the body is a carried array that takes over another one, or stays as it is."""
+        return output < self.region.carries and bool(self.sources[output])
 
     def _carry(self, number: int, name: str, type: TensorType, trip: str, counter: str) -> _Carry:
         """Declare a carried value, which starts as an operand, and find the place of its next one."""
@@ -152,7 +166,7 @@ class LoopWriter:
             self.array(next, type)
             self.before.append(self.start(name, place))
             return _Carry(name, type, next, is_copied=True)
-        sources, name = self._sources(number), self.names.fresh(name)
+        sources, name = self.sources[number], self.names.fresh(name)
         return self._passed(number, name, type, sources) if sources else self._placed(number, name, type, trip, counter)
 
     def _passed(self, number: int, name: str, type: TensorType, sources: tuple[int, ...]) -> _Carry:
@@ -172,8 +186,7 @@ class LoopWriter:
         row = self._row_of(number) if trips and not region.backwards else None
         is_read = row is not None or self._is_read(number, is_placed=result is not None)
         # As many as later trips read, and one to write.
-        chains = map(self._sources, range(region.carries))
-        slots = 2 + max([len(each) for each in chains if number in each], default=0)
+        slots = 2 + max([len(each) for each in self.sources if number in each], default=0)
         start, rooms = "", slots - 1
         if row is not None:
             start, rooms = self.results[row] or "", int(not result)
@@ -206,16 +219,13 @@ class LoopWriter:
 
     def _is_read(self, number: int, *, is_placed: bool = False) -> bool:
         """Whether anything reads a carried array; after the loop its result, unless that ``is_placed``, does."""
-        region, body = self.region, self.region.body
-        condition, variable = region.condition, body.inputs[1 + number].variable
+        condition, variable = self.region.condition, self.region.body.inputs[1 + number].variable
         if self.results[number] is not None and not is_placed:
             return True
         if condition is not None and condition.inputs[1 + number].variable in cone(condition, condition.outputs):
             return True
-        sources = [self._sources(at) for at in range(region.carries)]
-        roots = [each for at, each in enumerate(body.outputs) if at >= region.carries or not sources[at]]
-        users = [at for at, each in enumerate(sources) if at != number and each[:1] == (number,)]
-        return variable in cone(body, roots) or any(map(self._is_read, users))
+        users = [at for at, each in enumerate(self.sources) if at != number and each[:1] == (number,)]
+        return variable in self.needed or any(map(self._is_read, users))
 
     def _row_of(self, number: int) -> int | None:
         """The number of the stacked output whose rows are a carried array as trips begin."""
